@@ -5,8 +5,9 @@ from jointbench.recording.contents import injected_faults, read_contents
 from jointbench.recording.csv_log import read_csv_table
 from jointbench.recording.decode import Record, RecordKind, decode_recording, read_records, scan_records
 from jointbench.recording.doctor import Diagnosis, Finding, examine
-from jointbench.recording.import_csv import import_csv, mapping_and_folder
-from jointbench.recording.mapping import LogFile, mapping_names
+from jointbench.recording.import_csv import import_csv, import_mapped, mapping_and_folder
+from jointbench.recording.mapping import LogFile, Mapping, mapping_names, parse_mapping
+from jointbench.recording.mapping_inference import Proposal
 from jointbench.recording.parquet_log import open_parquet
 from jointbench.recording.proposal import propose_mapping
 from jointbench.recording.recorder import Recorder, RecordWriter, new_run_path, record
@@ -44,6 +45,8 @@ __all__ = [
     "Diagnosis",
     "Finding",
     "LogFile",
+    "Mapping",
+    "Proposal",
     "Record",
     "RecordKind",
     "RecordWriter",
@@ -59,6 +62,7 @@ __all__ = [
     "expand",
     "file_sha256",
     "import_csv",
+    "import_mapped",
     "injected_faults",
     "is_bag",
     "is_pattern",
@@ -69,6 +73,7 @@ __all__ = [
     "new_run_path",
     "open_parquet",
     "open_run",
+    "parse_mapping",
     "propose_mapping",
     "read_contents",
     "read_csv_table",

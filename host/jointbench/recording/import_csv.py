@@ -248,7 +248,20 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
     >>> run.samples.motor_torque.shape, run.provenance["files"][0]["path"]
     ((2000, 2), 'log.csv')
     """
-    described, folder = mapping_and_folder(mapping, data)
+    return import_mapped(*mapping_and_folder(mapping, data), directory)
+
+
+def import_mapped(described: Mapping, folder: Path, directory: str | Path | None = None) -> Run:
+    """Import a log by a mapping that is read already.
+
+    Args:
+        described: the mapping.
+        folder: of the log's files.
+        directory: as of `import_csv`.
+
+    Raises:
+        FileError, RunError: as of `import_csv`.
+    """
     tables = _read_tables(described, folder)
     first, end = _row_range(described, tables)
     grid, known = _grid(described, tables, first, end)

@@ -5,6 +5,7 @@ robot = "tx40"                       # a name of the robot library, or a path re
 sample_rate_Hz = 5000                # or a table [time] with column and unit ("s", "ms", "us", "ns")
 # first_row = 0, end_row = 45000     data rows to take, counted from 0, end_row not taken
 # invalid_rows = [[100, 120]]        data rows known to be wrong
+# lock = ["wheel", "finger=0.01"]    joints that the log lacks: held still, at home or at a position [rad or m]
 # allow_gaps = true                  missing rows are marked invalid rather than refused
 # time_tolerance = 0.1               how uneven times may be, as a share of the sample period
 
@@ -50,7 +51,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FileError, RobotError
 from jointbench.files import text_of, toml_values
-from jointbench.model import Robot, library_names, load_robot, split_reference
+from jointbench.model import Robot, library_names, load_robot, lock_reference, read_locks, split_reference
 from jointbench.model.table import Table
 
 VERSION = 1
@@ -180,6 +181,20 @@ def read_mapping(name_or_path: str | Path, *data: Path) -> Mapping:
         FileError: no such mapping, or an entry in it is missing, unknown, mistyped or contradicts another.
     """
     text, path = _find(name_or_path)
+    return parse_mapping(text, path, *data)
+
+
+def parse_mapping(text: str, path: Path, *data: Path) -> Mapping:
+    """Read a mapping from its text.
+
+    Args:
+        text: of the mapping.
+        path: that its file has, or would have: paths in it are seen from there.
+        data: as of `read_mapping`.
+
+    Raises:
+        FileError: as `read_mapping`.
+    """
     try:
         values = toml_values(text)
     except tomllib.TOMLDecodeError as error:
@@ -212,6 +227,8 @@ def _mapping(values: dict[str, Any], text: str, path: Path, data: tuple[Path, ..
         table.fault(f"still to be filled in: {', '.join(open_entries)}; what is wanted stands beside each in the file")
     table.version(VERSION)
     reference = _robot_reference(table.text("robot"), path.parent, data)
+    if table.has("lock"):
+        reference += lock_reference(read_locks(",".join(table.texts("lock"))))
     robot = load_robot(reference)
     files = tuple(_file(entry) for entry in table.tables("files"))
     if not files:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
@@ -61,17 +61,21 @@ class Entry:
     state: State = "read"
 
     @property
+    def name(self) -> str:
+        """Table and key: "torque.side"."""
+        return f"{self.table}.{self.key}" if self.table else self.key
+
+    @property
     def line(self) -> str:
         """The entry in TOML."""
         return f"{self.key} = {json.dumps(self.value, ensure_ascii=False)}"
 
     def __str__(self) -> str:
-        where = f"{self.table}.{self.key}" if self.table else self.key
         value = self.value
         if isinstance(value, list):
             value = f"{value[0]} … {value[-1]}"
         mark = {"read": "", "guessed": " (guessed)", "to fill in": " (to fill in)"}[self.state]
-        return f"{where} = {value}{mark}" + (f": {self.why}" if self.why else "")
+        return f"{self.name} = {value}{mark}" + (f": {self.why}" if self.why else "")
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,20 @@ class Proposal:
     def guesses(self) -> tuple[Entry, ...]:
         """Entries that may be otherwise."""
         return tuple(entry for entry in self.entries if entry.state == "guessed")
+
+    def answered(self, answers: Mapping[str, Any]) -> Proposal:
+        """Return the proposal with its entries as they are answered, by names such as "torque.side"."""
+        open_answers = dict(answers)
+        entries = [
+            Entry(entry.table, entry.key, open_answers.pop(entry.name), "as you said")
+            if entry.name in answers
+            else entry
+            for entry in self.entries
+        ]
+        for name, value in open_answers.items():
+            table, _, key = name.rpartition(".")
+            entries.append(Entry(table, key, value, "as you said"))
+        return replace(self, entries=tuple(entries))
 
     def lines(self) -> Iterator[str]:
         """For people: what was proposed and why, and what was left out."""
@@ -163,7 +181,7 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
             q = _in_si(robot, positions.values, units, side)
             margin = _MARGIN * (high - low)
             if np.all((q > low - margin) & (q < high + margin)):
-                used[units, side] = float(np.max(np.ptp(q, axis=0) / (high - low)))
+                used[units, side] = _range_used(robot, np.ptp(q, axis=0) / (high - low))
     if not used:
         ends = zip(positions.values.min(axis=0).tolist(), positions.values.max(axis=0).tolist(), strict=True)
         seen = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in ends)
@@ -182,6 +200,17 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
     entries.append(Entry(table, "unit", short_value(units), why, state))
     entries.append(Entry(table, "side", side, "", state) if geared else ask_side(table, geared))
     return entries, _in_si(robot, positions.values, units, side)
+
+
+def _range_used(robot: Robot, shares: Array) -> float:
+    """Share of their range that joints use at most, of those that turn or those that slide, whichever is less.
+
+    Args:
+        robot: the robot.
+        shares: of each joint, shape (n_joints,).
+    """
+    turning = np.array([joint.kind == "revolute" for joint in robot.independent_joints])
+    return min(float(shares[kind].max()) for kind in (turning, ~turning) if np.any(shares[kind] > 0.0) or kind.all())
 
 
 def is_geared(robot: Robot) -> bool:

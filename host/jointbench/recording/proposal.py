@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError
-from jointbench.model import library_names, load_robot, split_reference
-from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets
+from jointbench.model import Robot, library_names, load_robot, split_reference, with_locked
+from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets, read_column_name
 from jointbench.recording.log_formats import look_at_log
 from jointbench.recording.log_table import LOOKED_AT, FirstRows
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, VELOCITY_UNITS, LogFile
@@ -143,7 +143,12 @@ def _agreeing(step: float, period: float) -> str | None:
     return near if 1.0 / _NEAR < TIME_UNITS[near] * step / period < _NEAR else None
 
 
-def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str | Path = ".") -> Proposal:
+def propose_mapping(
+    robot: str | Path,
+    logs: Sequence[str | Path],
+    beside: str | Path = ".",
+    lock: Mapping[str, float | None] | None = None,
+) -> Proposal:
     """Propose what the columns of a log mean.
 
     Names are read as far as their words are usual ones; units and sides are told by the robot's limits and by
@@ -154,6 +159,8 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
         robot: name or path of the robot that was recorded.
         logs: CSV or Parquet files, or bags: of one recording, or several recordings with the same columns.
         beside: folder that the mapping's file will be in; paths in it are relative to that.
+        lock: joints that stood still and are not in the log, and where [rad or m], None for their home. Where columns
+            name some of the robot's joints, the others are locked at home without being named here.
 
     Returns:
         The proposal.
@@ -165,13 +172,16 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
     """
     loaded, folder = load_robot(robot), Path(beside)
     tables = [look_at_log(Path(log)) for log in logs]
+    loaded = with_locked(loaded, lock or {})
+    missing = _missing_joints(tables, loaded.joint_names)
+    loaded = with_locked(loaded, dict.fromkeys(missing))
     tables, alike = _one_recording(tables, loaded.joint_names)
     if len(tables) > 1:
         tables = [replace(table, label=_label(table, folder)) for table in tables]
     read = [column_sets(table, loaded.joint_names) for table in tables]
     sets = [each for found, _ in read for each in found]
     others = [columns for _, columns in read]
-    position, velocity = _motion(sets, tables, loaded.n_joints)
+    position, velocity = _motion(sets, tables, loaded.joint_names)
     entries, q = guess_position(loaded, position)
     side = next((str(entry.value) for entry in entries if entry.key == "side"), "joint")
     told = None
@@ -193,6 +203,7 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
         files=tuple(_file(table, folder) for table in tables),
         entries=(
             Entry("", "robot", reference, f"{loaded.n_joints} joints: {', '.join(loaded.joint_names)}"),
+            *_locks(lock or {}, missing, loaded),
             *time.entries,
             *entries,
             *more,
@@ -200,6 +211,28 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
         left_out=_left_out(tables, sets, [*taken, *chosen], others, time.column),
         alike=tuple(os.path.relpath(table.path, folder) for table in alike),
     )
+
+
+def _missing_joints(tables: Sequence[FirstRows], joints: Sequence[str]) -> tuple[str, ...]:
+    """Joints that no column names, where columns name others and none come one for each joint."""
+    if any(column_sets(table, joints)[0] for table in tables):
+        return ()
+    columns = [read_column_name(name, joints) for table in tables if table.has_header for name in table.names]
+    named = {
+        column.joint for column in columns if column.joint is not None and column.quantity not in ("other", "time")
+    }
+    return tuple(name for k, name in enumerate(joints) if k not in named) if named else ()
+
+
+def _locks(lock: Mapping[str, float | None], missing: tuple[str, ...], robot: Robot) -> list[Entry]:
+    """The entry of the joints that are held still."""
+    names = [name if at is None else f"{name}={at:g}" for name, at in lock.items()] + list(missing)
+    if not names:
+        return []
+    homes = dict(robot.locked)
+    held = ", ".join(f"{name} at {homes[name]:g}" for name in missing)
+    why = f"no column names them, so they are taken to stand still: {held} (rad or m)" if missing else "as you said"
+    return [Entry("", "lock", names, why)]
 
 
 def _one_recording(tables: list[FirstRows], joints: Sequence[str]) -> tuple[list[FirstRows], list[FirstRows]]:
@@ -226,18 +259,22 @@ def _of_one_length(tables: list[FirstRows]) -> list[FirstRows]:
     return tables
 
 
-def _motion(sets: list[ColumnSet], tables: list[FirstRows], n: int) -> tuple[ColumnSet, ColumnSet | None]:
+def _motion(
+    sets: list[ColumnSet], tables: list[FirstRows], joints: Sequence[str]
+) -> tuple[ColumnSet, ColumnSet | None]:
     """Columns of position, and of velocity where there are any."""
     positions = [each for each in sets if each.quantity == "position" and each.varies]
     velocities = [each for each in sets if each.quantity == "velocity" and each.varies]
     unknown = [each for each in sets if each.quantity == "unknown" and each.varies]
     if not positions and unknown:
         positions = unknown[:1]  # without names, positions mostly come first
+    n = len(joints)
     if not positions:
         seen = ", ".join(tables[0].names[:30]) + (", …" if len(tables[0].names) > 30 else "")
         raise FileError(
-            f"{tables[0].path.name}: no columns of positions come one for each of the robot's {n} joints; its columns "
-            f"are {seen}; write the mapping by hand, or name columns like position_1 … position_{n}"
+            f"{tables[0].path.name}: no columns of positions come one for each of the robot's {n} joints "
+            f"({', '.join(joints)}); its columns are {seen}; lock the joints that the log lacks (--lock JOINT …), "
+            f"write the mapping by hand, or name columns like position_1 … position_{n}"
         )
     position = max(positions, key=lambda each: each.n_moving)  # the first one of those that tell most
     velocities.sort(key=lambda each: (each.n_moving, position.kinship(each)), reverse=True)

@@ -50,6 +50,45 @@ def test_propose_look_import(tmp_path: Path, log: Run, capsys: pytest.CaptureFix
     assert open_run(tmp_path / "run").robot.name == "cobot6"
 
 
+def test_a_log_without_questions_is_imported_at_once(
+    tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, log, torque_of(log))
+    monkeypatch.chdir(tmp_path)
+    assert main(["import", "--robot", "cobot6", "log.csv", "--out", "run"]) == 0
+    said = capsys.readouterr().out
+    assert "torque.side = joint: the largest is " in said
+    assert "run: run" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"log.csv", "run"}
+    run = open_run(tmp_path / "run")
+    assert run.samples.motor_position == pytest.approx(position_of(log), abs=1e-6)  # seven digits of the log
+    assert (run.path / "mapping.toml").read_text(encoding="utf-8").startswith("# Proposed for cobot6 from log.csv")
+
+
+def test_a_question_is_asked_with_its_answers_and_answered(
+    tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"  # no header, no times
+    np.savetxt(path, np.hstack([position_of(log), torque_of(log) / 12.0]), delimiter=",", fmt="%.7g")
+    asking = ["import", "--robot", "cobot6", str(path), "--out", str(tmp_path / "run")]
+    assert main(asking) == 2
+    said = capsys.readouterr().err
+    assert (
+        "leaves 3 questions open; answer with --set sample_rate_Hz=… torque.unit=… torque.side=…, or have the" in said
+    )
+    assert "\n  sample_rate_Hz: no column tells the time, nor do logged velocities; write how many rows a" in said
+    assert "as N·m of the joints 2.6%, as N·m of the motors 262%, as A of the motors 32%, as mA" in said
+    assert not (tmp_path / "run").exists()
+    answers = ["sample_rate_Hz=1000", "torque.unit=N·m", "torque.gain=12,12,12,12,12,12", "torque.side=joint"]
+    assert main([*asking, "--set", *answers]) == 0
+    samples = open_run(tmp_path / "run").samples
+    assert samples.sample_period == 1e-3
+    assert samples.motor_torque == pytest.approx(torque_of(log), rel=1e-5, abs=1e-4)  # seven digits of the log
+    for answer in ("torque.side", "=motor"):
+        assert main([*asking, "--set", answer]) == 2
+        assert f"--set {answer!r}: give ENTRY=VALUE" in capsys.readouterr().err
+
+
 def test_a_log_that_looks_wrong_is_saved_and_exits_1(
     tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,11 +123,21 @@ def test_data_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--propose", "m.toml"], ["m.toml", "--robot", "cobot6"], ["--robot", "cobot6", "--csv", "log.csv"]],
+    [
+        [],
+        ["--propose", "m.toml"],
+        ["--robot", "cobot6"],
+        ["m.toml", "n.toml"],
+        ["m.toml", "--set", "torque.side=motor"],
+        ["--robot", "cobot6", "log.csv", "--data", "logs"],
+    ],
 )
 def test_half_a_command_says_what_is_wanted(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", *arguments]) == 2
-    assert "give a mapping to import (jointbench import mapping.toml), or --robot, --log" in capsys.readouterr().err
+    assert (
+        "give a mapping to import (jointbench import mapping.toml), or the robot and its log ("
+        in capsys.readouterr().err
+    )
 
 
 def test_settings_no_fit_would_take_are_refused_before_there_is_a_run(

@@ -334,6 +334,36 @@ def test_the_tx40_recording() -> None:
     assert [entry.key for entry in proposal.to_fill_in] == ["sample_rate_Hz"]
 
 
+def test_the_tiago_recording_locks_what_it_lacks_and_takes_units_joint_by_joint() -> None:
+    data = data_folder("tiago")
+    logs = [data / f"tiago_{name}.csv" for name in ("effort", "position", "velocity")]
+    proposal = propose_mapping(data / "tiago_48_schunk.urdf", logs, data)
+    mapping = tomllib.loads(proposal.text)
+    assert proposal.to_fill_in == ()
+    assert len(mapping["lock"]) == 15  # wheels, casters, head and fingers; of these one mimics the other
+    assert {"wheel_left_joint", "caster_back_right_2_joint", "gripper_finger_joint"} < set(mapping["lock"])
+    assert mapping["position"]["columns"][:2] == ["- torso_lift_joint_position", "- arm_1_joint_position"]
+    assert mapping["position"]["unit"] == ["m"] + 7 * ["rad"]
+    assert states(proposal)["position.unit"] == "read"
+    assert mapping["velocity"]["unit"] == ["m/s"] + 7 * ["rad/s"]
+    assert mapping["torque"]["unit"] == ["N"] + 7 * ["N·m"]
+    asked = propose_mapping(data / "tiago_48_schunk.urdf", logs, data, {"head_1_joint": 0.2})
+    assert tomllib.loads(asked.text)["lock"][0] == "head_1_joint=0.2"
+
+
+def test_joints_that_no_number_tells_must_be_locked(folder: Path) -> None:
+    columns = ["t", "q1", "q2", "tau1", "tau2"]
+    log = write(folder, "log.csv", columns, TIME, Q[:, :2], TAU[:, :2])
+    message = rf"one for each of the robot's 3 joints \({', '.join(JOINTS)}\); .*; lock the joints that the log lacks"
+    with pytest.raises(FileError, match=message):
+        proposed(folder, log)
+    proposal = propose_mapping(folder / "arm.urdf", [log], folder, {JOINTS[2]: 0.5})
+    (folder / "mapping.toml").write_text(proposal.text, encoding="utf-8")
+    run = import_csv(folder / "mapping.toml", folder / "run")
+    assert run.robot.joint_names == JOINTS[:2]
+    assert run.robot.locked == ((JOINTS[2], 0.5),)
+
+
 def test_the_kinova_recording() -> None:
     data = data_folder("kinova_gen3")
     logs = [data / "opti_traj_testing1.csv", data / "opti_traj_testing2.csv"]
