@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         fit_fleet,
         load_model,
         validate,
+        validate_models,
         without_external,
     )
     from jointbench.model import (
@@ -76,6 +77,7 @@ __all__ = [
     "record",
     "regressor",
     "validate",
+    "validate_models",
     "without_external",
 ]
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
-from jointbench.cli.judgement import finite
+from jointbench.cli.fit_options import add_judging_arguments, cutoff_sentence
+from jointbench.cli.judgement import finite, two_errors_fields
 from jointbench.errors import FitError
-from jointbench.identification import Model, load_model
+from jointbench.identification import Model, TorqueError, Validation, load_model, validate_models
 from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare
-from jointbench.identification.judgement import GOOD_RELATIVE_ERROR
+from jointbench.identification.judgement import GOOD_RELATIVE_ERROR, TwoErrors
 from jointbench.identification.observations import observe
-from jointbench.recording import PROVENANCE, open_run
+from jointbench.identification.validation import common_cutoff, judging_settings
+from jointbench.recording import PROVENANCE, Run, open_run
 from jointbench.signals import Motion
 
 _MODEL = "model.json"
@@ -42,11 +44,15 @@ def model_file(given: Path) -> Path:
 
 def own_run(place: Path, model: Model) -> Path | None:
     """The run a model was fitted to, where it is still there: the folder the model is in, or what the model names."""
-    fitted = {source.get("sha256") for source in (model.provenance, *model.provenance.get("runs", ()))}
     for folder in (place.parent, Path(str(model.provenance.get("run", "")) or "-")):
-        if (folder / PROVENANCE).is_file() and open_run(folder).sha256 in fitted:
+        if (folder / PROVENANCE).is_file() and _is_fitted_to(model, open_run(folder)):
             return folder
     return None
+
+
+def _is_fitted_to(model: Model, run: Run) -> bool:
+    """Return whether a run is one of those that a model was fitted to."""
+    return run.sha256 in {source.get("sha256") for source in (model.provenance, *model.provenance.get("runs", ()))}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on", metavar="RUN", help="the run on whose motion torques are compared (A's own, or any within the limits)"
     )
+    add_judging_arguments(parser)
     often = "how often equal models are called different (%(default)g)"
     parser.add_argument("--level", type=float, default=LEVEL, metavar="P", help=often)
     enough = "share of a joint's torque up to which a difference does not matter (%(default)g)"
@@ -70,25 +77,70 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for name, model in (("A", a), ("B", b)):
         for edit in model.edits:
             console.say(f"warning: {name} was {edit}")
-    source = options.on or own_run(places[0], a)
-    motion = motion_of(source, a) if source else None
+    place = options.on or own_run(places[0], a)
+    source = open_run(place) if place else None
+    if source is None and (options.interval is not None or options.cutoff_Hz is not None):
+        raise FitError("--interval and --cutoff-Hz are about a run, and the one that A was fitted to is gone: --on RUN")
+    cutoff = common_cutoff((a, b)) if options.cutoff_Hz is None else options.cutoff_Hz
+    motion = None if source is None else motion_of(source, a, cutoff, options.interval)
     comparison = compare(a, b, motion=motion, level=options.level, margin=options.margin)
     console.say(parameters_table(comparison))
     console.say()
     console.say(torques_table(comparison))
-    console.say(f"  on {f'the motion of {source}' if source else 'random states within the limits of the robot'}")
+    console.say(f"  on {f'the motion of {place}' if source else 'random states within the limits of the robot'}")
+    errors: tuple[Validation, ...] = ()
+    if source is not None and a.settings.torque == b.settings.torque:
+        errors = validate_models((a, b), source, cutoff_Hz=cutoff, interval=options.interval)
+        console.say()
+        console.say(errors_table(errors))
+        for name, model in (("A", a), ("B", b)):
+            if _is_fitted_to(model, source):
+                console.say(f"  {name} was fitted to this run: its errors say nothing about other motions")
+    if source is not None:
+        console.say(f"  {cutoff_sentence(cutoff, [('A', a), ('B', b)], asked=options.cutoff_Hz is not None)}")
     if comparison.same_data:
         console.say("both were fitted to one recording, so that their errors are correlated: σ is its upper bound")
     console.say(f"{comparison.answer}: {comparison.reason}")
-    fields = comparison_fields(comparison) | {"a": places[0], "b": places[1], "motion": source or "random states"}
+    fields = comparison_fields(comparison) | {"a": places[0], "b": places[1], "motion": place or "random states"}
+    fields |= {"cutoff_Hz": cutoff if source else None, "interval": options.interval}
+    fields |= {
+        "errors": {name: _errors(validation) for name, validation in zip("ab"[: len(errors)], errors, strict=True)}
+    }
     return Result("compare", fields=fields, refused=comparison.differs)
 
 
-def motion_of(source: str | Path, model: Model) -> Motion:
-    """The motion of a run, filtered as for the model's fit."""
-    run = open_run(source)
-    rows = observe(run, model.robot, model.base, dataclasses.replace(model.settings, interval=None))
+def motion_of(run: Run, model: Model, cutoff_Hz: float, interval: tuple[float, float] | None) -> Motion:
+    """The motion of a run, filtered at this cut-off."""
+    rows = observe(run, model.robot, model.base, judging_settings(model, cutoff_Hz, interval))
     return Motion(*(values[rows.complete] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq)))
+
+
+def _errors(validation: Validation) -> dict[str, object]:
+    """Errors of a model's torque, against the filtered one and as measured."""
+    names = validation.joint_names
+    return {
+        "filtered": two_errors_fields(names, TwoErrors(validation.error_all, validation.error)),
+        "as_measured": two_errors_fields(names, validation.as_measured),
+    }
+
+
+def errors_table(validations: Sequence[Validation]) -> str:
+    """Each joint's torque error by either model over all rows, then where it moves, filtered | unfiltered."""
+    columns = [
+        [f"{smooth:.1%} | {raw:.1%}" for smooth, raw in zip(*map(_by_joint, errors), strict=True)]
+        for errors in (
+            *((validation.error_all, validation.as_measured.all) for validation in validations),
+            *((validation.error, validation.as_measured.moving) for validation in validations),
+        )
+    ]
+    names = (*validations[0].joint_names, "together")
+    heads = ("torque error, filtered | unfiltered", "A, all rows", "B, all rows", "A, moving", "B, moving")
+    return table(heads, [[name, *cells] for name, *cells in zip(names, *columns, strict=True)])
+
+
+def _by_joint(error: TorqueError) -> list[float]:
+    """Relative errors of the joints, then of all together."""
+    return [*error.relative.tolist(), error.total_relative]
 
 
 def comparison_fields(comparison: Comparison) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jointbench.cli.console import table
@@ -14,6 +15,7 @@ from jointbench.identification.friction import ModelFriction
 from jointbench.identification.settings import DELAYS, POSITIONS, TORQUES
 
 if TYPE_CHECKING:
+    from jointbench.identification import Model
     from jointbench.model import Wrench
 
 
@@ -126,6 +128,29 @@ def add_external_argument(parser: argparse.ArgumentParser) -> None:
         help="a constant force on the robot at this frame or link [N], in the axes of its base: a weight of 3 kg at "
         "the hand is hand=0,0,-29.4",
     )  # fmt: skip
+
+
+def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
+    """--cutoff-Hz and --interval, of verbs that judge models on a run."""
+    parser.add_argument(
+        "--cutoff-Hz", type=float, metavar="HZ",
+        help="of the low-pass on positions and torques, the same for all models (the lowest that any was fitted with)",
+    )  # fmt: skip
+    parser.add_argument("--interval", type=_interval, metavar="FROM,TO", help="seconds of the run to judge on")
+
+
+def cutoff_sentence(cutoff_Hz: float, models: Sequence[tuple[str, Model]], *, asked: bool) -> str:
+    """Return at which cut-off models were judged, and why at that one.
+
+    Args:
+        cutoff_Hz: of the low-pass.
+        models: by what they are called.
+        asked: whether somebody asked for it.
+    """
+    own = ", ".join(f"{name} {model.settings.cutoff_Hz:.4g}" for name, model in models)
+    reason = "as asked" if asked else "the lowest of the models' cut-offs" if len(models) > 1 else "the model's own"
+    fitted = "" if len(models) == 1 and not asked else f"; fitted at {own} Hz"
+    return f"judged at a cut-off of {cutoff_Hz:.4g} Hz, {reason}{fitted}"
 
 
 class FitOptions(NamedTuple):

@@ -1,12 +1,13 @@
-"""Judge a model on motion it was not fitted to."""
+"""Judge models on motion they were not fitted to, at one cut-off."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
-from jointbench.cli.fit_options import add_external_argument
+from jointbench.cli.fit_options import add_external_argument, add_judging_arguments, cutoff_sentence
 from jointbench.cli.judgement import (
     by_name,
     finite,
@@ -16,8 +17,7 @@ from jointbench.cli.judgement import (
     two_errors_sentence,
     verdict_fields,
 )
-from jointbench.identification import Validation, load_model, without_external
-from jointbench.identification import validate as judge
+from jointbench.identification import TorqueError, Validation, load_model, validate_models, without_external
 from jointbench.recording import open_run
 from jointbench.results import Evidence, headline
 
@@ -26,9 +26,10 @@ EXAMPLE = "jointbench validate model.json runs/2026-05-04T101700Z-cobot6-verific
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """MODEL and RUN."""
-    parser.add_argument("model", metavar="MODEL", help="a model.json")
-    parser.add_argument("run", metavar="RUN", help="a run of another motion than the model was fitted to")
+    """MODELs and RUN, and at which cut-off they are judged."""
+    parser.add_argument("model", metavar="MODEL", nargs="+", help="a model.json, or several to judge alike")
+    parser.add_argument("run", metavar="RUN", help="a run of another motion than the models were fitted to")
+    add_judging_arguments(parser)
     add_external_argument(parser)
 
 
@@ -37,24 +38,47 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     run = open_run(options.run)
     for warning in run.warnings:
         console.say(f"warning: {warning}")
-    model = load_model(options.model)
-    for edit in model.edits:
-        console.say(f"warning: the model was {edit}")
+    models = [(str(name), load_model(name)) for name in options.model]
     if options.external:
         run = without_external(run, options.external)
-    validation = judge(model, run)
-    evidence = Evidence(model, run, validation, run, None)
-    held_out = evidence.held_out
-    if not held_out:
+    validations = validate_models(
+        [model for _, model in models], run, cutoff_Hz=options.cutoff_Hz, interval=options.interval
+    )
+    refused = not run.is_valid
+    fields: list[dict[str, object]] = []
+    for (name, model), validation in zip(models, validations, strict=True):
+        if len(models) > 1:
+            console.say(f"{name}:")
+        evidence = Evidence(model, run, validation, run, None)
+        say(evidence, console)
+        refused |= validation.verdict.is_refused
+        fields.append(validation_fields(validation) | {"held_out": evidence.held_out})
+    cutoff = validations[0].cutoff_Hz
+    if len(models) > 1:
+        console.say(models_table([name for name, _ in models], validations))
+    console.say(cutoff_sentence(cutoff, models, asked=options.cutoff_Hz is not None))
+    whole = (
+        fields[0]
+        if len(models) == 1
+        else {"models": {name: each for (name, _), each in zip(models, fields, strict=True)}}
+    )
+    return Result("validate", fields=whole | {"cutoff_Hz": cutoff, "interval": options.interval}, refused=refused)
+
+
+def say(evidence: Evidence, console: Console) -> None:
+    """Print what a validation found."""
+    model, validation = evidence.model, evidence.validation
+    for edit in model.edits:
+        console.say(f"warning: the model was {edit}")
+    if not evidence.held_out:
         console.say("warning: the model was fitted to samples of this run: the errors say nothing about other motions")
     console.say(validation_table(validation))
     if validation.coulomb_viscous is not None:
         console.say(two_errors_sentence("with Coulomb and viscous friction", validation.coulomb_viscous))
+    console.say(two_errors_sentence("against the torque as measured, without the low-pass", validation.as_measured))
     console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
     console.say(headline(evidence))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
-    refused = validation.verdict.is_refused or not run.is_valid
-    return Result("validate", fields=validation_fields(validation) | {"held_out": held_out}, refused=refused)
 
 
 def validation_fields(validation: Validation) -> dict[str, object]:
@@ -67,6 +91,7 @@ def validation_fields(validation: Validation) -> dict[str, object]:
         "verification_rms_all_rows": by_name(names, validation.error_all.rms),
         "verification_total_relative": finite(validation.total_relative),
         "verification_total_relative_all_rows": finite(validation.error_all.total_relative),
+        "verification_as_measured": two_errors_fields(names, validation.as_measured),
         "verification_coulomb_viscous": two_errors_fields(names, validation.coulomb_viscous),
         "verification_r_squared": by_name(names, validation.r_squared),
         "verification_r_squared_all_rows": by_name(names, validation.error_all.r_squared),
@@ -78,19 +103,23 @@ def validation_fields(validation: Validation) -> dict[str, object]:
 
 
 def validation_table(validation: Validation) -> str:
-    """Torque error a joint over all rows, then where it moves, and its verdict."""
+    """Torque error a joint over all rows, then where it moves, each filtered and as measured, and its verdict."""
+    raw = validation.as_measured
     rows = [
         [
-            *(name, f"{rms:.3f}", f"{relative:.1%}", f"{r2_all:.4f}"),
-            *(f"{rms_moving:.3f}", f"{moving:.1%}", f"{r2:.4f}", f"{share:.0%}", word, verdict.word),
+            *(name, f"{rms:.3f}", f"{relative:.1%}", f"{raw_all:.1%}", f"{r2_all:.4f}"),
+            *(f"{rms_moving:.3f}", f"{moving:.1%}", f"{raw_moving:.1%}", f"{r2:.4f}", f"{share:.0%}", word),
+            verdict.word,
         ]
-        for name, rms, relative, r2_all, rms_moving, moving, r2, share, word, verdict in zip(
+        for name, rms, relative, raw_all, r2_all, rms_moving, moving, raw_moving, r2, share, word, verdict in zip(
             validation.joint_names,
             validation.error_all.rms,
             validation.error_all.relative,
+            raw.all.relative,
             validation.error_all.r_squared,
             validation.rms,
             validation.relative,
+            raw.moving.relative,
             validation.r_squared,
             validation.error.share,
             validation.whiteness.words,
@@ -98,6 +127,20 @@ def validation_table(validation: Validation) -> str:
             strict=True,
         )
     ]
-    of_all = ("rms [N·m]", "relative", "R²")
-    of_moving = ("moving: rms", "relative", "R²", "of the time")
+    of_all = ("rms [N·m]", "relative", "unfiltered", "R²")
+    of_moving = ("moving: rms", "relative", "unfiltered", "R²", "of the time")
     return table(("joint", *of_all, *of_moving, "residual", "verdict"), rows)
+
+
+def models_table(names: Sequence[str], validations: Sequence[Validation]) -> str:
+    """Torque errors of several models, of all joints together, over all rows and where joints move."""
+    rows = [
+        [name, *(f"{error.total_relative:.1%}" for error in _four_errors(validation)), validation.verdict.word]
+        for name, validation in zip(names, validations, strict=True)
+    ]
+    return table(("model", "all rows", "unfiltered", "moving", "unfiltered", "verdict"), rows)
+
+
+def _four_errors(validation: Validation) -> tuple[TorqueError, ...]:
+    raw = validation.as_measured
+    return validation.error_all, raw.all, validation.error, raw.moving

@@ -8,7 +8,7 @@ from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
 from jointbench.identification.recorded_signals import without_external
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.validation import Validation, validate
+from jointbench.identification.validation import Validation, validate, validate_models
 
 __all__ = [
     "Comparison",
@@ -23,5 +23,6 @@ __all__ = [
     "fit_fleet",
     "load_model",
     "validate",
+    "validate_models",
     "without_external",
 ]

@@ -118,7 +118,7 @@ class Observations:
     @property
     def n_rows(self) -> int:
         """Rows of time, those in gaps too."""
-        return -(-len(self.filter.signals.valid) // self.filter.low_pass.stride)
+        return -(-len(self.filter.signals.valid) // self.filter.stride)
 
     def blocks(self) -> Iterator[Block]:
         """All rows away from gaps and ends in order of time, each block with its motion."""
@@ -156,7 +156,7 @@ class Observations:
     @cached_property
     def time(self) -> Array:
         """Time of all rows [s], shape (n,)."""
-        return np.asarray(self.filter.signals.time[:: self.filter.low_pass.stride])
+        return np.asarray(self.filter.signals.time[:: self.filter.stride])
 
     @cached_property
     def regressor(self) -> Array:
@@ -196,6 +196,14 @@ class Observations:
     def n_fitted(self) -> tuple[int, ...]:
         """Number of rows of each joint that are fitted."""
         return tuple(int(n) for n in np.where(self.information.informative, self._judged_torque[1], 0))
+
+    @property
+    def unfiltered(self) -> Observations:
+        """The same motion's rows with the torque as measured, their columns through the boards' filters alone."""
+        raw = replace(self.filter, smooths_torque=False)
+        parts = [stretch.part for k, stretch in enumerate(self.stretches) if stretch.part != self.stretches[k - 1].part]
+        stretches = cut(parts or [self.stretches[0].part], raw.low_pass, stride=raw.stride)
+        return replace(self, filter=raw, stretches=tuple(stretches))
 
     def measured(self, base: BaseParameters) -> Rows:
         """All rows, as the sensor feels them: a torque sensor at the joint does not feel the rotor before it."""

@@ -65,15 +65,16 @@ class Stretch:
         return self.stride * np.arange(self.rows.start, self.rows.stop) - span.start
 
 
-def cut(parts: Sequence[slice], low_pass: LowPass, most: int | None = None) -> list[Stretch]:
+def cut(parts: Sequence[slice], low_pass: LowPass, most: int | None = None, stride: int | None = None) -> list[Stretch]:
     """Cut parts without gaps into stretches of whole rows.
 
     Args:
         parts: samples from..to each.
         low_pass: tells how far from an end rows are, and how many samples lie between them.
         most: samples of a stretch; None: `SAMPLES`, or more where the filter remembers long.
+        stride: samples from row to row; None: the low-pass's.
     """
-    stride, settling = low_pass.stride, low_pass.settling
+    stride, settling = stride or low_pass.stride, low_pass.settling
     length = max(1, (most or max(SAMPLES, _MEMORIES * low_pass.memory)) // stride)
     stretches: list[Stretch] = []
     for part in parts:
@@ -99,6 +100,8 @@ def spread(stretches: Sequence[Stretch], rows: int) -> list[Stretch]:
     count = max(1, int(len(stretches) * rows / total))
     return [stretches[int((k + 0.5) * len(stretches) / count)] for k in range(count)]
 
+
+_UNFILTERED_ROWS_S = 0.01
 
 _BETWEEN = 4
 """Samples beyond a place that interpolation looks at, and one more."""
@@ -164,16 +167,25 @@ class ParallelFilter:
         signals: of the log.
         base: base parameters with drives.
         low_pass: zero-phase.
+        smooths_torque: whether torque and columns go through the low-pass, too; positions always do.
     """
 
     signals: RecordedSignals
     base: BaseParameters
     low_pass: LowPass
+    smooths_torque: bool = True
 
     @property
     def n_columns(self) -> int:
         """Columns of all joints together that are not always zero."""
         return sum(map(len, self._columns.parameters))
+
+    @property
+    def stride(self) -> int:
+        """Samples from row to row: two rows a period of the cut-off; of unfiltered torque a row each 10 ms at least."""
+        if self.smooths_torque:
+            return self.low_pass.stride
+        return max(1, min(self.low_pass.stride, int(_UNFILTERED_ROWS_S / self.low_pass.sample_period + 1e-9)))
 
     def speed(self, stretch: Stretch) -> Array:
         """Largest speed of each joint in a stretch's own samples [rad/s or m/s], shape (n_joints,)."""
@@ -237,7 +249,7 @@ class ParallelFilter:
         settling, part = self.low_pass.settling, stretch.part
         return TorqueStretch(
             places=stretch.places(span),
-            values=self.low_pass.apply(values),
+            values=self.low_pass.apply(values) if self.smooths_torque else values,
             first=part.start + settling - span.start,
             last=part.stop - 1 - settling - span.start,
         )
@@ -246,7 +258,7 @@ class ParallelFilter:
         """A joint's columns, through its board's filter and the low-pass, shape as they have."""
         if self.signals.board_filters:
             values = self.signals.board_filters[joint].apply(values.T).T
-        return self.low_pass.apply(values.T).T
+        return self.low_pass.apply(values.T).T if self.smooths_torque else values
 
     def motion(self, span: slice, low_pass: LowPass | None = None) -> Motion:
         """Motion of a span: from the series through all of it, where there is one, or from filtered positions.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from jointbench.identification.comparison import Comparison, check_comparable, c
 from jointbench.identification.estimators.estimator import DEFAULT
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
+from jointbench.identification.validation import common_cutoff, judging_settings
 from jointbench.recording import Run
 from jointbench.results.content import Answer
 from jointbench.signals import Motion
@@ -145,7 +145,7 @@ class ComparisonEvidence:
         Args:
             a, b: the models.
             places: where each is.
-            run: on whose motion torques are compared, filtered as for the fit of a.
+            run: on whose motion torques are compared, filtered at the lower of the models' cut-offs.
 
         Raises:
             FitError: their parameters do not stand for the same; or there is no run, and the robot has no limits to
@@ -154,7 +154,7 @@ class ComparisonEvidence:
         check_comparable(a, b)
         if run is None:
             return cls((a, b), places, compare(a, b), None, np.empty(0), np.empty((2, 0, a.robot.n_joints)))
-        rows = observe(run, a.robot, a.base, dataclasses.replace(a.settings, interval=None))
+        rows = observe(run, a.robot, a.base, judging_settings(a, common_cutoff((a, b))))
         there = np.flatnonzero(rows.complete)
         motion = Motion(*(values[there] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq)))
         part = slice(int(there[0]), int(there[-1]) + 1)

@@ -113,3 +113,24 @@ def test_other_robots_are_an_error(places: dict[str, Path], tmp_path: Path, caps
     assert code == 2
     assert f"{tmp_path} holds no model.json; fit the run first, `jointbench fit {tmp_path}`" in said
     assert compared(capsys, places["arm"], places["again"], "--level", "2")[0] == 2
+
+
+def test_both_are_judged_on_the_run_at_one_cut_off(
+    places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    fit(open_run(places["again"]), ARM, settings={"cutoff_Hz": 9.0}).save(tmp_path / "slow.json")
+    _, found, said = compared(capsys, places["arm"], tmp_path / "slow.json")
+    assert found["cutoff_Hz"] == 9.0
+    for name in ("a", "b"):
+        errors = found["errors"][name]
+        # The board's noise is white: the low-pass leaves less of it than there is.
+        assert errors["filtered"]["all"]["rms"]["j2"] < errors["as_measured"]["all"]["rms"]["j2"]
+    assert "judged at a cut-off of 9 Hz, the lowest of the models' cut-offs; fitted at A " in said
+    assert "A was fitted to this run: its errors say nothing about other motions" in said
+    assert "B was fitted" not in said
+    _, part, said = compared(
+        capsys, places["arm"], tmp_path / "slow.json", "--cutoff-Hz", "6", "--interval", "2,7", "--on", places["rough"]
+    )
+    assert (part["cutoff_Hz"], part["interval"]) == (6.0, [2.0, 7.0])
+    assert "as asked" in said
+    assert "was fitted to this run" not in said

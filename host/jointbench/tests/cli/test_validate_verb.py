@@ -103,3 +103,36 @@ def test_prediction_carries_what_pulls(folder: Path):
     plain = model.coulomb_viscous
     more = plain.predict(*q, external=pull) - plain.predict(*q)
     np.testing.assert_allclose(more, external_torques(model.robot, q[0], pull), atol=1e-12)
+
+
+def test_several_models_are_judged_at_one_cut_off(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run = open_run(folder / "fit")
+    places = [str(tmp_path / name) for name in ("slow.json", "fast.json")]
+    for place, cutoff in zip(places, (10.0, 40.0), strict=True):
+        fit(run, settings={"cutoff_Hz": cutoff}, friction="coulomb_viscous").save(place)
+    code = main(["validate", *places, str(folder / "other"), "--json", "-"])
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert code == 0
+    assert (list(found["models"]), found["cutoff_Hz"]) == (places, 10.0)
+    errors = [each["verification_as_measured"]["all"]["total_relative"] for each in found["models"].values()]
+    # One noise, two models that know the arm: what is left is the same to a tenth.
+    assert errors[0] == pytest.approx(errors[1], rel=0.1)
+    assert f"judged at a cut-off of 10 Hz, the lowest of the models' cut-offs; fitted at {places[0]} 10" in said.err
+    assert "unfiltered" in said.err
+
+
+def test_cut_off_and_interval_are_as_asked(folder: Path, capsys: pytest.CaptureFixture[str]):
+    places = [str(folder / "model.json"), str(folder / "other")]
+    shown = []
+    for more in ([], ["--cutoff-Hz", "8"], ["--cutoff-Hz", "8", "--interval", "1,4"]):
+        assert main(["validate", *places, "--json", "-", *more]) == 0
+        said = capsys.readouterr()
+        shown.append((json.loads(said.out), said.err))
+    (own, words), (slower, asked), (part, _) = shown
+    assert own["cutoff_Hz"] != 8.0
+    assert "the model's own" in words
+    assert (slower["cutoff_Hz"], part["interval"]) == (8.0, [1.0, 4.0])
+    assert "judged at a cut-off of 8 Hz, as asked" in asked
+    assert slower["verification_total_relative"] != part["verification_total_relative"]
+    assert main(["validate", *places, "--cutoff-Hz", "0"]) == 2
