@@ -128,6 +128,13 @@ class Table:
             self.fault(f"{key} = {value!r} must be a list of {rows} rows: {meaning}")
         return tuple(self._row(key, row, columns) for row in cast(list[Any], value))
 
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """Read a list of whole numbers that are not negative."""
+        value = self._value(key, None)
+        if not isinstance(value, list) or not all(type(item) is int and item >= 0 for item in cast(list[Any], value)):
+            self.fault(f"{key} = {value!r} must be a list of whole numbers from 0 on")
+        return tuple(cast(list[int], value))
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Read a list of strings."""
         value = self._value(key, None)

@@ -51,6 +51,9 @@ _UNITS = {
 _BRACKETED = {"m": "m", "a": "A", "s": "s", "n": "N"}
 """Units too short to be told from other words but between brackets."""
 
+LEROBOT_STATE = "observation.state"
+"""Feature of a LeRobot dataset that holds the positions of the joints."""
+
 _BRACKETS = re.compile(r"[\[(]([^\])]*)[\])]")
 _TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[µ°]\w*")
 
@@ -111,6 +114,8 @@ def read_column_name(name: str, joints: Sequence[str]) -> ColumnName:
         if unit is None and len(words) > count and (last := " ".join(words[-count:])) in _UNITS:
             unit, words = _UNITS[last], words[:-count]
     found: list[Quantity] = [_WORDS[word] for word in words if word in _WORDS]
+    if not found and name.startswith(LEROBOT_STATE):
+        found.append("position")  # by LeRobot's convention
     return ColumnName(
         name=name,
         quantity=_quantity(found),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jointbench.recording.bag_log import first_messages, is_bag, read_bag_table
 from jointbench.recording.csv_log import look_at_csv, read_csv_table
+from jointbench.recording.lerobot_log import first_frames, is_dataset, read_dataset_table
 from jointbench.recording.log_table import LOOKED_AT, FirstRows, LogTable, whole_rows
 from jointbench.recording.mapping import LogFile
 from jointbench.recording.matlab_log import MATLAB, first_samples, read_matlab_table
@@ -15,14 +16,14 @@ from jointbench.recording.parquet_log import PARQUET, first_rows, read_parquet_t
 
 def is_log(path: Path) -> bool:
     """Return whether it is one log rather than a folder of them."""
-    return path.is_file() or is_bag(path)
+    return path.is_file() or is_bag(path) or is_dataset(path)
 
 
 def read_log(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
     """Read some columns of a log.
 
     Args:
-        path: of the file, or of a rosbag2's folder.
+        path: of the file, or of the folder of a rosbag2 or a LeRobot dataset.
         file: how it is written.
         wanted: names of the columns.
 
@@ -32,6 +33,8 @@ def read_log(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
     """
     if is_bag(path):
         return read_bag_table(path, file, wanted)
+    if is_dataset(path):
+        return read_dataset_table(path, file, wanted)
     suffix = path.suffix.lower()
     read = read_matlab_table if suffix in MATLAB else read_parquet_table if suffix in PARQUET else read_csv_table
     return read(path, file, wanted)
@@ -47,6 +50,9 @@ def look_at_log(path: Path) -> FirstRows:
     if is_bag(path):
         topic, names, values = first_messages(path, LOOKED_AT)
         return FirstRows(path, ",", True, names, whole_rows(path, values), topic=topic)
+    if is_dataset(path):
+        names, values = first_frames(path, LOOKED_AT)
+        return FirstRows(path, ",", True, names, whole_rows(path, values))
     if path.suffix.lower() in PARQUET:
         names, values, moments = first_rows(path, LOOKED_AT)
         return FirstRows(path, ",", True, names, whole_rows(path, values), moments=moments)

@@ -126,10 +126,10 @@ def missing_column(file: str, wanted: str, names: Sequence[str], how: str = "") 
     return FileError(f"{file} {problem}; its columns are {shown}{how}; correct the mapping")
 
 
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file; of a folder's files in the order of their names."""
+def file_sha256(path: Path, *more: Path) -> str:
+    """SHA-256 of a file; of a folder's files in the order of their names, and of several files as if they were one."""
     whole = hashlib.sha256()
-    for each in sorted(path.iterdir()) if path.is_dir() else [path]:
+    for each in (*sorted(path.iterdir()), *more) if path.is_dir() else (path, *more):
         with regular_file(each).open("rb") as file:
             while block := file.read(1 << 20):
                 whole.update(block)

@@ -15,6 +15,8 @@ path = "log.csv"                     # in the data folder
 # topic = "/joint_states"            a bag (.mcap, .db3, .bag, or a rosbag2 folder): columns are "stamp" and "log_time"
 #                                    [s from the first], "<joint>.position", ".velocity" and ".effort" of joint states,
 #                                    and paths such as "wrench.force.x" or "data[0]" of other messages
+# episodes = [0, 2]                  a LeRobot dataset's folder; all of them where not said, a second apart; columns are
+#                                    "timestamp", "observation.state.elbow.pos", or "observation.state[0]" without names
 #                                    MATLAB: columns are "rec.t" of a vector, "rec.q[1]" of a matrix's first signal
 
 [position]                           # and [torque] of the motors, or [joint_torque] of sensors, or both
@@ -72,19 +74,21 @@ _PER_JOINT = ("unit", "gain", "offset", "counts_per_turn")
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file of a log: CSV, Parquet, MATLAB or a bag.
+    """A file of a log: CSV, Parquet, MATLAB, a bag or the folder of a LeRobot dataset.
 
     Attributes:
         path: in the data folder.
         delimiter: between the cells of a CSV file.
         header: whether a CSV file's first line names its columns.
         topic: of a bag, None where it has but one of joint states.
+        episodes: of a LeRobot dataset, None for all.
     """
 
     path: str
     delimiter: str = ","
     header: bool = True
     topic: str | None = None
+    episodes: tuple[int, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -286,7 +290,8 @@ def _robot_reference(name: str, folder: Path, data: tuple[Path, ...]) -> str:
 
 def _file(table: Table) -> LogFile:
     topic = table.text("topic") if table.has("topic") else None
-    file = LogFile(table.text("path"), table.text("delimiter", ","), table.flag("header", True), topic)
+    episodes = table.wholes("episodes") if table.has("episodes") else None
+    file = LogFile(table.text("path"), table.text("delimiter", ","), table.flag("header", True), topic, episodes)
     if len(file.delimiter) != 1:
         table.fault(f"delimiter = {file.delimiter!r} must be one character")
     table.finish()

@@ -13,7 +13,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.model import Robot
-from jointbench.recording.log_columns import ColumnSet
+from jointbench.recording.log_columns import LEROBOT_STATE, ColumnSet
 from jointbench.recording.log_table import FirstRows
 from jointbench.recording.mapping import POSITION_UNITS, TO_FILL_IN, VELOCITY_UNITS
 
@@ -197,6 +197,8 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
     if positions.said.unit is not None:
         why = f"the names say so; {why}"
     state: State = "read" if len(by_name or likely) == 1 else "guessed"
+    if positions.names[0].startswith(LEROBOT_STATE) and "deg" in units:
+        state, why = "guessed", f"{why}; LeRobot may also keep -100 to 100 of a joint's range: then write gain and unit"
     entries.append(Entry(table, "unit", short_value(units), why, state))
     entries.append(Entry(table, "side", side, "", state) if geared else ask_side(table, geared))
     return entries, _in_si(robot, positions.values, units, side)
@@ -291,11 +293,10 @@ def velocity_among(position: ColumnSet, unknown: Sequence[ColumnSet]) -> ColumnS
 def period_by_motion(position: Array, velocity: Array) -> float | None:
     """Sample period [s] at which positions [rad] change as velocities [rad/s] say; None where they do not."""
     change, speed = np.gradient(_smooth(position), axis=0), _smooth(velocity)
-    power = np.sum(speed**2, axis=0)
-    if not np.any(power > 0.0):
+    moving = np.any(speed != 0.0, axis=0)
+    if not moving.any():
         return None
-    moving = power > 0.0
-    periods = np.sum(change * speed, axis=0)[moving] / power[moving]
+    periods = _ratios(change[:, moving], speed[:, moving])
     period = float(np.median(periods))
     return period if period > 0.0 and np.median(np.abs(periods / period - 1.0)) < _AGREEING else None
 
@@ -305,7 +306,25 @@ def _factor(velocity: Array, own: Array) -> float:
     speed, own = _smooth(velocity), _smooth(own)
     power = np.sum(own**2, axis=0)
     moving = power > 1e-12 * power.max()
-    return float(np.median(np.abs(np.sum(speed * own, axis=0)[moving] / power[moving])))
+    return float(np.median(np.abs(_ratios(speed[:, moving], own[:, moving]))))
+
+
+def _ratios(values: Array, others: Array) -> Array:
+    """Ratio of each column to another, as the median over the rows, weighted by the square of the other.
+
+    Where a log has a gap, or one episode follows another, positions jump; such rows must not count by their size.
+
+    Args:
+        values, others: shape (rows, n).
+
+    Returns:
+        Shape (n,).
+    """
+    ratios = np.divide(values, others, out=np.zeros_like(values), where=others != 0.0)
+    order = np.argsort(ratios, axis=0)
+    weights = np.cumsum(np.take_along_axis(others**2, order, axis=0), axis=0)
+    middle = np.argmax(weights >= weights[-1] / 2.0, axis=0)
+    return np.take_along_axis(np.take_along_axis(ratios, order, axis=0), middle[None, :], axis=0)[0]
 
 
 def _smooth(values: Array) -> Array:
