@@ -217,18 +217,14 @@ _TIAGO_TORQUE_CONSTANT = (1.0, 0.136, 0.136, -0.087, -0.087, -0.0613, -0.0613, -
 
 
 def _tiago(part: Part, data: Path, work: Path) -> tuple[str, Path]:
-    """Hold the joints still that the log lacks: wheels, casters, head and fingers."""
-    tree = ElementTree.parse(data / "tiago_48_schunk.urdf")
-    for joint in tree.getroot().findall("joint"):
-        if joint.get("name") not in _TIAGO_JOINTS:
-            joint.set("type", "fixed")
-            for child in ("mimic", "limit"):
-                for element in joint.findall(child):
-                    joint.remove(element)
-    tree.write(work / "tiago.urdf")
+    """Currents as torques; the joints that the log lacks, wheels, casters, head and fingers, are held still."""
+    urdf = data / "tiago_48_schunk.urdf"
+    joints = ElementTree.parse(urdf).getroot().findall("joint")
+    moving = [joint for joint in joints if joint.get("type") != "fixed" and joint.find("mimic") is None]
+    lock = [str(joint.get("name")) for joint in moving if joint.get("name") not in _TIAGO_JOINTS]
     gain = [ratio * constant for ratio, constant in zip(_TIAGO_RATIO, _TIAGO_TORQUE_CONSTANT, strict=True)]
     files = "".join(f'[[files]]\npath = "tiago_{what}.csv"\n' for what in ("position", "velocity", "effort"))
-    text = f'robot = "{(work / "tiago.urdf").resolve()}"\n{files}'
+    text = f'robot = "{urdf.resolve()}"\nlock = {lock!r}\n'.replace("'", '"') + files
     text += '[time]\nfile = "tiago_position.csv"\ncolumn = "t"\nunit = "s"\nresample = true\n'
     for name, what, units, more in (
         ("position", "position", ("m", "rad"), ""),
