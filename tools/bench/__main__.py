@@ -48,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--method", action="append", default=[], metavar="FILE.py:FUNCTION", help="of public: one more, repeatable"
     )
+    options.add_argument("--page", metavar="FILE", help="of public: write the results between the marks of this page")
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
     return options
 
@@ -62,8 +63,8 @@ def positive(text: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 0, 1 when a figure misses its limit, 2 when it could not be done."""
     options = parser().parse_args(arguments)
-    if options.what != "public" and (options.folder or options.split or options.method):
-        parser().error(f"FOLDER, --split and --method are of public, and {options.what} takes none of them")
+    if options.what != "public" and (options.folder or options.split or options.method or options.page):
+        parser().error(f"FOLDER, --split, --method and --page are of public, and {options.what} takes none of them")
     return carry_out("bench", options, measure, (JointbenchError, BenchError, BenchmarkFailed))
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,10 +35,12 @@ from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.errors import FileError, JointbenchError
+from jointbench.files import write_file
 from jointbench.identification import FitSettings, Model, fit
 from jointbench.identification.observations import observe
-from jointbench.model import Robot, base_parameters, inverse_dynamics, model_columns
+from jointbench.model import Robot, base_parameters, inverse_dynamics, load_robot, model_columns
 from jointbench.recording import Run
+from jointbench.results import export
 from tools.bench.public_recordings import (
     GEN3,
     SOURCES,
@@ -56,21 +59,50 @@ Method = Callable[[Run, Robot], Predictor | Trained]
 
 def jointbench_defaults(training: Run, robot: Robot) -> Trained:
     """The product's `fit` with no options, delay and friction with memory as it finds them."""
-    return predictor_of(fit(training, robot))
+    model = default_fit(training)
+    return Trained(delayed(model, model.predict), refused_joints(model))
 
 
-def predictor_of(model: Model) -> Trained:
-    """A model's torque with the delay that it was fitted with, and the joints that its verdict refuses."""
+@lru_cache(maxsize=1)
+def default_fit(training: Run) -> Model:
+    """Return what `fit` makes of a run with no options."""
+    return fit(training)
+
+
+def refused_joints(model: Model) -> tuple[str, ...]:
+    """Return the joints that a model's verdict refuses."""
+    return tuple(verdict.name for verdict in model.joint_verdicts if verdict.is_refused)
+
+
+def delayed(model: Model, torque_of_motion: Callable[[Array, Array, Array], Array]) -> Predictor:
+    """A torque of the motion, with the delay that the model was fitted with: the motion came so much later."""
     delay = model.delay.seconds
 
     def predict(times: Array, q: Array, dq: Array, ddq: Array) -> Array:
-        # The motion was recorded `delay` later than the torque it belongs to.
-        torque = np.array(model.predict(q, dq, ddq))
+        torque = np.array(torque_of_motion(q, dq, ddq))
         for joint in np.flatnonzero(delay):
             torque[:, joint] = np.interp(times + delay[joint], times, torque[:, joint])
         return torque
 
-    return Trained(predict, tuple(verdict.name for verdict in model.joint_verdicts if verdict.is_refused))
+    return predict
+
+
+def jointbench_urdf(training: Run, robot: Robot) -> Trained:
+    """The bodies of the URDF that the default fit is exported as, with the drives that belong to them."""
+    model = default_fit(training)
+    with TemporaryDirectory() as folder:
+        exported = load_robot(str(export(model, Path(folder) / "exported.urdf")))
+    bodies = exported.standard_parameters
+    assert bodies is not None
+    physical = model.physical
+    full = np.concatenate([bodies, physical.drive_parameters, physical.compensation_parameters])
+    parameters = model.base.group(full)
+
+    def torque_of_motion(q: Array, dq: Array, ddq: Array) -> Array:
+        columns, _ = model_columns(robot, q, dq, ddq)
+        return (model.base.project(columns) @ parameters).reshape(q.shape)
+
+    return Trained(delayed(model, torque_of_motion), refused_joints(model))
 
 
 PLAIN_CUTOFF_HZ = 20.0
@@ -107,8 +139,13 @@ def robot_file(training: Run, robot: Robot) -> Predictor:
     return lambda times, q, dq, ddq: inverse_dynamics(robot, q, dq, ddq, bodies)
 
 
-DEFAULTS = "jointbench (defaults)"
-METHODS: Mapping[str, Method] = {DEFAULTS: jointbench_defaults, "plain WLS": plain_wls, "robot's file": robot_file}
+DEFAULTS, AS_URDF = "jointbench (defaults)", "jointbench (as URDF)"
+METHODS: Mapping[str, Method] = {
+    DEFAULTS: jointbench_defaults,
+    AS_URDF: jointbench_urdf,
+    "plain WLS": plain_wls,
+    "robot's file": robot_file,
+}
 VENDOR = "vendor's model"
 """Published predictions of the test itself, on the Gen3 only."""
 
@@ -183,6 +220,10 @@ VENDOR_NM = (1.78, 3.57, 0.68, 1.62, 0.74, 0.43, 0.22)
 """The same of the vendor's model, as published."""
 
 ROUNDED_NM = 0.005
+WANTED_URDF_RATIO = 1.1
+"""Of a joint's error with the exported URDF over that with the model itself, moving rows, torque filtered."""
+
+FROM_URDF = ("TIAGo", "Gen3 1 to 2")
 WANTED_TX40_PERCENT = {"TX40 whole": 5.5, "TX40 5.2 s to 8 s": 8.4}
 """‖error‖ / ‖torque‖ of all joints together over all rows, torque filtered."""
 
@@ -190,8 +231,11 @@ WANTED_TX40_PERCENT = {"TX40 whole": 5.5, "TX40 5.2 s to 8 s": 8.4}
 def make_checks(entries: Sequence[Entry]) -> tuple[Check, ...]:
     """Figures that the product's default options must reach on the splits, and the vendor's, which are known."""
     checks: list[Check] = []
+    ours = {entry.split: entry for entry in entries if entry.method == DEFAULTS}
     for entry in entries:
         where, joints = entry.split, entry.joints
+        if entry.method == AS_URDF and where in FROM_URDF and where in ours:
+            checks.append(urdf_check(entry, ours[where]))
         if entry.method == VENDOR:
             off = float(np.max(np.abs(entry.errors["all as measured"].rms - VENDOR_NM)))
             checks.append(Check("Gen3 1 to 2, vendor's errors off the published ones", off, "<=", ROUNDED_NM, "N·m"))
@@ -212,6 +256,17 @@ def make_checks(entries: Sequence[Entry]) -> tuple[Check, ...]:
             total = 100.0 * entry.errors["all filtered"].total
             checks.append(Check(f"{where}, all joints, all rows", total, "<=", WANTED_TX40_PERCENT[where], "%"))
     return tuple(checks)
+
+
+def urdf_check(exported: Entry, free: Entry) -> Check:
+    """The exported URDF beside the model itself, at the joint where it is worst; or that none could be exported."""
+    kind = "moving filtered"
+    if exported.reason:
+        return Check(f"{exported.split}, models that cannot be exported as URDF", 1, "==", 0)
+    ratios = np.where(exported.refused, 0.0, exported.errors[kind].relative / free.errors[kind].relative)
+    worst = int(np.argmax(ratios))
+    name = f"{exported.split}, as URDF over itself, worst joint {exported.joints[worst]}"
+    return Check(name, float(ratios[worst]), "<=", WANTED_URDF_RATIO)
 
 
 def scores(entries: Sequence[Entry]) -> dict[str, float]:
@@ -250,6 +305,51 @@ def errors_table(entries: Sequence[Entry]) -> str:
     )
 
 
+BEGIN, END = (
+    "<!-- results: ./run bench public FOLDER --page FILE writes what is between -->\n",
+    "<!-- end of results -->",
+)
+
+
+def write_page(path: Path, entries: Sequence[Entry]) -> None:
+    """Write the results into a page, between its two marks.
+
+    Raises:
+        FileError: the page cannot be read, or lacks the marks.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"--page {path} cannot be read: {error}") from error
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise FileError(f"--page {path} has no lines {BEGIN.strip()!r} and {END!r}; add them where the results go")
+    write_file(path, f"{before}{begin}\n{page_tables(entries)}\n{end}{after}")
+
+
+def page_tables(entries: Sequence[Entry]) -> str:
+    """Scores of all methods by split, and the errors of the defaults joint by joint, in Markdown."""
+    splits, methods = (dict.fromkeys(names) for names in zip(*((e.split, e.method) for e in entries), strict=True))
+    score, whole = {(entry.method, entry.split): percent(entry.score) for entry in entries}, scores(entries)
+    lines = [f"| score [%] | {' | '.join(splits)} | all |", f"| --- {'| --- ' * len(splits)}| --- |"]
+    for name in methods:
+        cells = [score.get((name, split), "") for split in splits]
+        lines.append(f"| {name} | {' | '.join(cells)} | {percent(whole[name]) if name in whole else ''} |")
+    lines += ["", f"| {DEFAULTS}, torque filtered [%] | moving | all rows |", "| --- | --- | --- |"]
+    for entry in entries:
+        if entry.method == DEFAULTS:
+            moving, everywhere = (
+                " ".join(
+                    percent(value) + "\\*" * bool(no)
+                    for value, no in zip(entry.errors[kind].relative, entry.refused, strict=True)
+                )
+                for kind in ("moving filtered", "all filtered")
+            )
+            lines.append(f"| {entry.split} | {moving} | {everywhere} |")
+    return "\n".join([*lines, "", "\\* refused, and scored as the mean of its torque in training.", ""])
+
+
 def loaded_method(place: str) -> tuple[str, Method]:
     """Return a method by "FILE.py:FUNCTION", and its name.
 
@@ -280,6 +380,8 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
         )
     splits = [split for split in SPLITS if not options.split or split.name in options.split]
     methods = {**METHODS, **dict(map(loaded_method, options.method))}
+    if options.page and (options.split or options.method):
+        raise FileError("--page is of all splits and our methods; leave --split and --method out")
     entries, digests = measure(splits, methods, Path(options.folder), console)
     console.say(errors_table(entries))
     console.say("  * refused, and scored as the mean of its torque in training")
@@ -288,6 +390,8 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
             console.say(f"  {entry.split}, {entry.method} failed: {entry.reason}")
     for name, score in scores(entries).items():
         console.say(f"score of {name}: {100.0 * score:.1f} % over {len(splits)} splits")
+    if options.page:
+        write_page(Path(options.page), entries)
     fields: dict[str, Any] = {
         "entries": [entry.to_dict() for entry in entries],
         "scores": scores(entries),

@@ -143,12 +143,43 @@ def test_checks_are_of_the_defaults_and_can_fail(runs: tuple[Run, Run]):
     assert public.make_checks([replace(entry, method="plain WLS")]) == ()
 
 
+def test_an_exported_urdf_is_held_against_the_model_itself(runs: tuple[Run, Run]):
+    free = replace(scored(with_second(1.0), runs), split="TIAGo")
+    worse = replace(scored(with_second(1.4), runs), split="TIAGo", method=public.AS_URDF)
+    check = public.urdf_check(worse, free)
+    assert not check.ok
+    assert check.name.endswith("worst joint j2")
+    assert public.urdf_check(replace(free, method=public.AS_URDF), free).ok
+    assert not public.urdf_check(replace(worse, reason="no body has these parameters"), free).ok
+
+
 def test_scores_are_of_methods_that_did_all_splits(runs: tuple[Run, Run]):
     entry = scored(with_second(1.0), runs)
     entries = [entry, replace(entry, split="another"), replace(entry, method="once")]
     assert public.scores(entries) == {"method": pytest.approx(entry.score)}
     assert "*" not in public.errors_table(entries)
     assert "*" in public.errors_table([scored(with_second(np.nan), runs)])
+
+
+def test_results_go_between_the_marks_of_a_page(runs: tuple[Run, Run], tmp_path: Path):
+    page = tmp_path / "page.md"
+    entries = [
+        replace(scored(with_second(np.nan), runs), method=public.DEFAULTS),
+        scored(with_second(1.0), runs),
+    ]
+    page.write_text(f"# Page\n{public.BEGIN}old\n{public.END}\nmore\n", encoding="utf-8")
+    for _ in range(2):
+        public.write_page(page, entries)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Page\n")
+    assert text.endswith(f"{public.END}\nmore\n")
+    assert "old" not in text
+    assert text.count(f"| {public.DEFAULTS} |") == text.count("| method |") == 1
+    assert f"| {public.percent(entries[1].score)} |" in text
+    assert "\\*" in text
+    page.write_text("# Page\n", encoding="utf-8")
+    with pytest.raises(FileError, match="add them where the results go"):
+        public.write_page(page, entries)
 
 
 def test_it_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -164,7 +195,7 @@ def test_it_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[s
         public.loaded_method("nowhere.py:method")
     with pytest.raises(SystemExit):
         main(["startup", str(tmp_path)])
-    assert "--method are of public" in capsys.readouterr().err
+    assert "--method and --page are of public" in capsys.readouterr().err
 
 
 METHOD = '''
@@ -207,6 +238,6 @@ def test_the_defaults_are_measured_on_real_recordings(tmp_path: Path):
     result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     checks = {check["name"]: check for check in result["checks"]}
     assert checks["Gen3 1 to 2, vendor's errors off the published ones"]["ok"]
-    assert len(checks) == 5 + 2 + 7 + 1
+    assert len(checks) == 5 + 2 + 7 + 1 + 2
     assert {entry["method"] for entry in result["entries"]} == {*public.METHODS, public.VENDOR}
     assert set(result["sha256"]) == {"tiago", "kinova_gen3"}
