@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import FileError, SignalError
 from jointbench.model import Robot, model_parameter_names
+from jointbench.recording.csv_log import read_single_values
 from jointbench.recording.log_formats import is_log, read_log
 from jointbench.recording.log_table import LogTable
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
@@ -321,7 +322,8 @@ def _read_tables(mapping: Mapping, folder: Path) -> tuple[LogTable, ...]:
         wanted = [column for channel in channels if channel.file == index for column in channel.columns]
         if mapping.time is not None and mapping.time.file == index:
             wanted.append(mapping.time.column)
-        tables.append(read_log(folder / file.path, file, wanted))
+        place = folder / file.path
+        tables.append(read_single_values(folder, file, wanted) if file.singles else read_log(place, file, wanted))
     for table in tables[1:]:
         if len(table.values) != len(tables[0].values):
             raise FileError(

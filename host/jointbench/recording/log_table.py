@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.files import regular_file
+from jointbench.recording.mapping import LongLayout
 
 MOST = 1e30
 """Beyond what any unit of position, time, current or torque makes; its square is a number yet."""
@@ -95,6 +96,10 @@ class FirstRows:
         topic: of a bag.
         moments: names of columns that hold points in time, in seconds from the first.
         left_out: what else the file holds, and why it is of no use, a sentence each.
+        long: layout of a CSV file with one value a line, None of others.
+        single: whether it is a file of one value a line, which is one column of a table.
+        singles: paths of such files that are this table.
+        note: on how it was read, empty where nothing needs saying.
     """
 
     path: Path
@@ -106,6 +111,10 @@ class FirstRows:
     topic: str | None = None
     moments: frozenset[str] = frozenset()
     left_out: tuple[str, ...] = ()
+    long: LongLayout | None = None
+    single: bool = False
+    singles: tuple[Path, ...] = ()
+    note: str = ""
 
 
 def whole_rows(path: Path, values: Array) -> Array:

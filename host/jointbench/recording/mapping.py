@@ -12,6 +12,9 @@ sample_rate_Hz = 5000                # or a table [time] with column and unit ("
 [[files]]
 path = "log.csv"                     # in the data folder
 # delimiter = ";", header = false    CSV: without a header, columns are numbered "1", "2", …
+# names_in = ["signal"], time_in = "t"   CSV with one value a line: columns of names and times; interpolate = true where
+#                                    each signal has times of its own. Columns are the names, "elbow.effort" of several
+# singles = ["q1.txt", "tau1.txt"]   in place of path: files of one value a line, each a column named as the file
 # topic = "/joint_states"            a bag (.mcap, .db3, .bag, or a rosbag2 folder): columns are "stamp" and "log_time"
 #                                    [s from the first], "<joint>.position", ".velocity" and ".effort" of joint states,
 #                                    and paths such as "wrench.force.x" or "data[0]" of other messages
@@ -73,6 +76,21 @@ _PER_JOINT = ("unit", "gain", "offset", "counts_per_turn")
 
 
 @dataclass(frozen=True)
+class LongLayout:
+    """Columns of a file with one value a line.
+
+    Attributes:
+        time: name of the column of times.
+        keys: names of the columns that tell what a line is of.
+        interpolate: whether signals have times of their own, and are interpolated onto those of the first one.
+    """
+
+    time: str
+    keys: tuple[str, ...]
+    interpolate: bool = False
+
+
+@dataclass(frozen=True)
 class LogFile:
     """A file of a log: CSV, Parquet, MATLAB, a bag or the folder of a LeRobot dataset.
 
@@ -82,6 +100,8 @@ class LogFile:
         header: whether a CSV file's first line names its columns.
         topic: of a bag, None where it has but one of joint states.
         episodes: of a LeRobot dataset, None for all.
+        long: layout of a CSV file with one value a line, None of others.
+        singles: paths of files with one value a line, each a column; empty of others.
     """
 
     path: str
@@ -89,6 +109,8 @@ class LogFile:
     header: bool = True
     topic: str | None = None
     episodes: tuple[int, ...] | None = None
+    long: LongLayout | None = None
+    singles: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -291,7 +313,12 @@ def _robot_reference(name: str, folder: Path, data: tuple[Path, ...]) -> str:
 def _file(table: Table) -> LogFile:
     topic = table.text("topic") if table.has("topic") else None
     episodes = table.wholes("episodes") if table.has("episodes") else None
-    file = LogFile(table.text("path"), table.text("delimiter", ","), table.flag("header", True), topic, episodes)
+    long = None
+    if table.has("names_in"):
+        long = LongLayout(table.text("time_in"), table.texts("names_in"), table.flag("interpolate", False))
+    singles = table.texts("singles") if table.has("singles") else ()
+    path = f"{singles[0]} … {singles[-1]}" if singles else table.text("path")
+    file = LogFile(path, table.text("delimiter", ","), table.flag("header", True), topic, episodes, long, singles)
     if len(file.delimiter) != 1:
         table.fault(f"delimiter = {file.delimiter!r} must be one character")
     table.finish()

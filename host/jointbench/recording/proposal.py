@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from jointbench.errors import FileError
 from jointbench.model import Robot, library_names, load_robot, split_reference, with_locked
 from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets, read_column_name
 from jointbench.recording.log_formats import look_at_log
-from jointbench.recording.log_table import LOOKED_AT, FirstRows
+from jointbench.recording.log_table import LOOKED_AT, FirstRows, whole_rows
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, VELOCITY_UNITS, LogFile
 from jointbench.recording.mapping_inference import (
     Entry,
@@ -171,7 +172,7 @@ def propose_mapping(
         RobotError, FileError: the robot cannot be loaded.
     """
     loaded, folder = load_robot(robot), Path(beside)
-    tables = [look_at_log(Path(log)) for log in logs]
+    tables = _side_by_side([look_at_log(Path(log)) for log in logs])
     loaded = with_locked(loaded, lock or {})
     missing = _missing_joints(tables, loaded.joint_names)
     loaded = with_locked(loaded, dict.fromkeys(missing))
@@ -211,6 +212,26 @@ def propose_mapping(
         left_out=_left_out(tables, sets, [*taken, *chosen], others, time.column),
         alike=tuple(os.path.relpath(table.path, folder) for table in alike),
     )
+
+
+def _side_by_side(tables: list[FirstRows]) -> list[FirstRows]:
+    """Put files of one value a line into one table, which comes before the others."""
+    singles = [table for table in tables if table.single]
+    if not singles:
+        return tables
+    first = singles[0]
+    names = tuple(name for table in singles for name in table.names)
+    for table in singles:
+        if len(table.values) != len(first.values) or names.count(table.names[0]) > 1:
+            raise FileError(
+                f"{first.path} has {len(first.values)} values and {table.path} {len(table.values)}; files of one value "
+                f"a line are the columns of one table: they must be as long as each other, and have different names"
+            )
+    values = whole_rows(first.path, np.column_stack([table.values for table in singles]))
+    paths = tuple(table.path for table in singles)
+    path = first.path.with_name(f"{first.path.name} … {singles[-1].path.name}")
+    whole = replace(first, path=path, has_header=True, names=names, values=values, single=False, singles=paths)
+    return [whole, *(table for table in tables if not table.single)]
 
 
 def _missing_joints(tables: Sequence[FirstRows], joints: Sequence[str]) -> tuple[str, ...]:
@@ -284,16 +305,23 @@ def _motion(
 
 
 def _label(table: FirstRows, folder: Path) -> str:
+    if table.singles:
+        return f"{os.path.relpath(table.singles[0], folder)} … {os.path.relpath(table.singles[-1], folder)}"
     return LogFile(os.path.relpath(table.path, folder), topic=table.topic).label
 
 
-def _file(table: FirstRows, folder: Path) -> dict[str, str | bool]:
+def _file(table: FirstRows, folder: Path) -> dict[str, Any]:
     """Table [[files]] of a file."""
-    entries: dict[str, str | bool] = {"path": os.path.relpath(table.path, folder)}
+    if table.singles:
+        return {"singles": [os.path.relpath(path, folder) for path in table.singles]}
+    entries: dict[str, Any] = {"path": os.path.relpath(table.path, folder)}
     if table.delimiter != ",":
         entries["delimiter"] = table.delimiter
     if table.topic is not None:
         entries["topic"] = table.topic
+    if table.long is not None:
+        entries |= {"names_in": list(table.long.keys), "time_in": table.long.time}
+        entries |= {"interpolate": True} if table.long.interpolate else {}
     return entries if table.has_header else entries | {"header": False}
 
 
@@ -302,7 +330,8 @@ def _about(tables: Sequence[FirstRows]) -> str:
     for table in tables:
         rows, columns = table.values.shape
         count = f"its first {rows} rows" if rows >= LOOKED_AT - 1 else f"{rows} rows"
-        parts.append(f"{table.path.name} ({count}, {columns} columns)")
+        note = f"; {table.note}" if table.note else ""
+        parts.append(f"{table.path.name} ({count}, {columns} columns{note})")
     return " and ".join(parts)
 
 

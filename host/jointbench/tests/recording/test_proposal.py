@@ -26,14 +26,19 @@ ROWS, PERIOD_S = 1500, 2e-3
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    return write_arm(tmp_path)
+
+
+def write_arm(folder: Path) -> Path:
+    """A folder with a URDF of three joints in it."""
     links = "".join(
         f'<link name="l{k}"/><joint name="{name}" type="revolute"><parent link="{"base" if k == 0 else f"l{k - 1}"}"/>'
         f'<child link="l{k}"/><origin xyz="0 0 .3"/><axis xyz="0 {k % 2} {1 - k % 2}"/>'
         f'<limit lower="-3" upper="3" velocity="6" effort="100"/></joint>'
         for k, name in enumerate(JOINTS)
     )
-    (tmp_path / "arm.urdf").write_text(f'<robot name="arm"><link name="base"/>{links}</robot>', encoding="utf-8")
-    return tmp_path
+    (folder / "arm.urdf").write_text(f'<robot name="arm"><link name="base"/>{links}</robot>', encoding="utf-8")
+    return folder
 
 
 TIME = PERIOD_S * np.arange(ROWS)
@@ -284,7 +289,8 @@ def test_what_is_no_log_is_said(folder: Path) -> None:
         ("empty.csv", "", r"holds no table: 0 lines"),
         ("return.csv", "q1,q2\rq3\n1,2\n", r"return.csv(, line 1)?.*"),
         ("quote.csv", 'q1,"q2\n' + 200_000 * "1", r"holds no table \(field larger .*is there a stray quote in it"),
-        ("one.csv", "a\n1\n2\n", r"cells must be separated by one of"),
+        ("one.csv", "a\nb\nc\n", r"cells must be separated by one of"),
+        ("few.csv", "a\n1\n2\n", r"has 2 rows of numbers; 20 at least"),
         ("comma.csv", "a;b\n1,5;2,5\n", r"decimal commas"),
         ("short.csv", "q1,q2,q3,tau1,tau2,tau3\n" + "1,2,3,4,5,6\n" * 5, r"has 5 rows of numbers; 20 at least"),
         (
