@@ -34,8 +34,8 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.errors import FileError, JointbenchError
-from jointbench.files import write_file
+from jointbench.errors import FileError, FitError, JointbenchError
+from jointbench.files import foreign_code, write_file
 from jointbench.identification import FitSettings, Model, fit
 from jointbench.identification.observations import observe
 from jointbench.model import Robot, base_parameters, inverse_dynamics, load_robot, model_columns
@@ -353,8 +353,10 @@ def page_tables(entries: Sequence[Entry]) -> str:
 def loaded_method(place: str) -> tuple[str, Method]:
     """Return a method by "FILE.py:FUNCTION", and its name.
 
+    What it raises in training is a FitError, by which it refuses all joints.
+
     Raises:
-        FileError: there is no such file or function in it.
+        FileError: there is no such file or function in it, or the file cannot be loaded.
     """
     name, _, function = place.rpartition(":")
     path = Path(name)
@@ -362,11 +364,17 @@ def loaded_method(place: str) -> tuple[str, Method]:
     if spec is None or spec.loader is None:
         raise FileError(f"--method {place}: {name or place!r} is no Python file; give FILE.py:FUNCTION")
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with foreign_code(FileError, f"--method {place}: {path} cannot be loaded", "mend it"):
+        spec.loader.exec_module(module)
     method = getattr(module, function, None)
     if not callable(method):
         raise FileError(f"--method {place}: {path} has no function {function!r}; give FILE.py:FUNCTION")
-    return place, cast(Method, method)
+
+    def guarded(training: Run, robot: Robot) -> Predictor | Trained:
+        with foreign_code(FitError, "the method failed", "mend it, or let it refuse joints by nan"):
+            return cast(Predictor | Trained, method(training, robot))
+
+    return place, guarded
 
 
 def bench(options: argparse.Namespace, console: Console) -> Result:

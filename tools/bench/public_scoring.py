@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError
+from jointbench.files import foreign_code
 from jointbench.recording import Run
 from jointbench.signals import LowPass, moving_mask, rest_threshold, smooth_motion, valid_spans
 
@@ -143,8 +144,8 @@ def judge(
         The errors by `KINDS`, and which joints are refused, shape (n_joints,).
 
     Raises:
-        FileError: the predictor's array has another shape than the motion, a joint that is refused is none of the
-            robot's; or no stretch of the test is long enough.
+        FileError: the predictor fails, or its array has another shape than the motion; a joint that is refused is none
+            of the robot's; or no stretch of the test is long enough.
     """
     samples, torque, mean = test.samples, torque_of(test, side), np.nanmean(torque_of(training, side), axis=0)
     if unknown := set(trained.refused) - set(samples.joint_names):
@@ -158,7 +159,8 @@ def judge(
     motions: list[tuple[Array, Array, Array]] = []
     for span in valid_spans(np.asarray(known), 2 * ends + 2):
         motion = smooth_motion(samples.motor_position[span], low_pass)
-        predicted = np.array(trained.predict(samples.time[span], motion.q, motion.dq, motion.ddq), dtype=np.float64)
+        with foreign_code(FileError, "the predictor failed", "mend it, or let it return nan for joints it refuses"):
+            predicted = np.array(trained.predict(samples.time[span], motion.q, motion.dq, motion.ddq), dtype=np.float64)
         if predicted.shape != motion.q.shape:
             raise FileError(f"the predictor returned an array of shape {predicted.shape}; it must be {motion.q.shape}")
         motions.append((torque[span], predicted, motion.dq))

@@ -135,6 +135,21 @@ def test_a_method_that_fails_refuses_all_joints(runs: tuple[Run, Run]):
     assert scored(trained, runs).refused.all()
 
 
+def test_a_strangers_mistakes_are_told_as_such(runs: tuple[Run, Run], tmp_path: Path):
+    (tmp_path / "broken.py").write_text("def", encoding="utf-8")
+    with pytest.raises(FileError, match=r"broken\.py cannot be loaded: SyntaxError"):
+        public.loaded_method(f"{tmp_path / 'broken.py'}:method")
+    (tmp_path / "wrong.py").write_text("def method(training, robot):\n    return 1 / 0\n", encoding="utf-8")
+    with pytest.raises(FileError, match="has no function 'other'"):
+        public.loaded_method(f"{tmp_path / 'wrong.py'}:other")
+    _, method = public.loaded_method(f"{tmp_path / 'wrong.py'}:method")
+    trained, _, reason = public.train(method, runs[0])
+    assert reason.startswith("the method failed: ZeroDivisionError")
+    assert scored(trained, runs).refused.all()
+    with pytest.raises(FileError, match="the predictor failed: ValueError"):
+        scored(Trained(lambda time, q, dq, ddq: q.reshape(7, 7)), runs)
+
+
 def test_checks_are_of_the_defaults_and_can_fail(runs: tuple[Run, Run]):
     entry = replace(scored(with_second(1.0), runs), split="TX40 whole", method=public.DEFAULTS)
     other = scored(with_second(20.0), runs)
