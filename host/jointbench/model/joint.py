@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -327,6 +327,47 @@ def modified_dh(alpha: float, a: float, d: float, theta: float) -> tuple[Matrix3
     ct, st = np.cos(theta), np.sin(theta)
     rotation = np.array([[ct, -st, 0.0], [st * ca, ct * ca, -sa], [st * sa, ct * sa, ca]])
     return as_matrix(rotation), (float(a), float(-sa * d), float(ca * d))
+
+
+def standard_dh(alpha: float, a: float, d: float, theta: float) -> tuple[Placement, Placement]:
+    """Placement Rz(theta) Tz(d) Tx(a) Rx(alpha) of a link's frame, whose joint moves about or along the z before it.
+
+    Args:
+        alpha, theta: [rad]; a revolute joint's position adds to theta.
+        a, d: [m]; a prismatic joint's position adds to d.
+
+    Returns:
+        Where the joint moves, Rz(theta) Tz(d) in the frame of the link before it, and from there the link's frame,
+        Tx(a) Rx(alpha); rotation and origin [m] each.
+
+    Source: Denavit & Hartenberg, J. Applied Mechanics 22, 1955; as in Siciliano et al., Robotics, 2009, sec. 2.8.2.
+    """
+    ca, sa = np.cos(alpha), np.sin(alpha)
+    ct, st = np.cos(theta), np.sin(theta)
+    joint = as_matrix(np.array([[ct, -st, 0.0], [st, ct, 0.0], [0.0, 0.0, 1.0]]))
+    link = as_matrix(np.array([[1.0, 0.0, 0.0], [0.0, ca, -sa], [0.0, sa, ca]]))
+    return Placement(joint, (0.0, 0.0, float(d))), Placement(link, (float(a), 0.0, 0.0))
+
+
+class Placement(NamedTuple):
+    """Rotation, rows as tuples, and origin [m] of a frame in another one."""
+
+    rotation: Matrix3
+    origin: Vector3
+
+    def then(self, other: Placement) -> Placement:
+        """Return the placement of a frame that lies so in this one."""
+        rotation = np.array(self.rotation)
+        x, y, z = (np.array(self.origin) + rotation @ np.array(other.origin)).tolist()
+        return Placement(as_matrix(rotation @ np.array(other.rotation)), (x, y, z))
+
+    def point(self, point: Vector3) -> Vector3:
+        """Return a point of the frame in the other one [m]."""
+        return self.then(Placement(IDENTITY, point)).origin
+
+
+HERE = Placement(IDENTITY, (0.0, 0.0, 0.0))
+"""The frame itself."""
 
 
 def as_matrix(array: Array) -> Matrix3:

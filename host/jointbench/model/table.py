@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 from xml.etree import ElementTree
@@ -161,6 +161,16 @@ class Table:
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in items):
             self.fault(f"{key} must be a list of tables, each written [[{key}]]")
         return tuple(Table(item, f"{self.where}: {key}[{index}]") for index, item in enumerate(items))
+
+    def check_unique(self, kind: str, names: Sequence[str]) -> None:
+        """Refuse a name that several things of a kind have."""
+        for name in names:
+            if names.count(name) > 1:
+                self.fault(f"{kind} {name!r} is named {names.count(name)} times; names must differ")
+
+    def is_list(self, key: str) -> bool:
+        """Return whether an entry is a list, where a single value may stand, too."""
+        return isinstance(self._values.get(key), list)
 
     def finish(self) -> None:
         """Refuse the keys that nothing has read: a misspelt key must not be a silent default."""
