@@ -34,14 +34,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def write_log(path: Path, robot: jb.Robot, seed: int, payload: float = 0.0) -> None:
     """Write time, positions, velocities and joint torques of a random motion within the robot's limits."""
-    if payload:
-        robot = with_payload(robot, "payload", robot.joints[-1].link.name, payload, (0.0, 0.0, 0.05))
     assert robot.standard_parameters is not None  # a log is made of a robot whose file gives its inertias
     motion = jb.random_excitation(robot, period=10.016, seed=seed)
     time = np.arange(0.0, 2.0 * motion.period, SAMPLE_PERIOD_S)
     q, dq, ddq = motion.evaluate(time)
     links = 1.0 + 0.1 * np.random.default_rng(ARM).uniform(-1.0, 1.0, robot.n_links)
-    torque = jb.inverse_dynamics(robot, q, dq, ddq, robot.standard_parameters * np.repeat(links, 10))
+    parameters = robot.standard_parameters * np.repeat(links, 10)
+    if payload:
+        loaded = with_payload(robot, "payload", robot.joints[-1].link.name, payload, (0.0, 0.0, 0.05))
+        assert loaded.standard_parameters is not None
+        parameters += loaded.standard_parameters - robot.standard_parameters
+    torque = jb.inverse_dynamics(robot, q, dq, ddq, parameters)
     torque += robot.torque_limits * (0.02 * np.tanh(dq / 1e-3) + 0.01 * dq)
     noise = np.random.default_rng(seed)
     torque += 0.002 * robot.torque_limits * noise.standard_normal(torque.shape)

@@ -1,4 +1,6 @@
-"""`python -m tools.docs.example_runs ROBOT RUN [RUN ...]`: logs of `example_log`, imported; --fit adds models.
+"""`python -m tools.docs.example_runs ROBOT RUN [RUN ...]`: logs of `example_log`, imported.
+
+--fit adds models, and in the last run the last link holds --payload KG.
 
 Each has a motion of its own. They are what a page's reader has recorded before.
 """
@@ -21,20 +23,23 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("robot")
     options.add_argument("runs", nargs="+", type=Path)
     options.add_argument("--fit", action="store_true", help="put a model.json into each")
+    options.add_argument(
+        "--payload", type=float, default=0.0, metavar="KG", help="in the last RUN"
+    )
     given = options.parse_args(arguments)
     for seed, path in enumerate(given.runs, start=1):
-        run = imported(given.robot, path, seed)
+        run = imported(given.robot, path, seed, given.payload if path == given.runs[-1] else 0.0)
         if given.fit:
             jb.fit(run).save(path / "model.json")
     return 0
 
 
-def imported(robot: str, path: Path, seed: int) -> jb.Run:
+def imported(robot: str, path: Path, seed: int, payload: float = 0.0) -> jb.Run:
     """A run of a random motion of a library robot, in a new directory."""
     with tempfile.TemporaryDirectory(prefix="jointbench-example-") as name:
         folder = Path(name)
         log, mapping = folder / "log.csv", folder / "mapping.toml"
-        write_log(log, jb.load_robot(robot), seed)
+        write_log(log, jb.load_robot(robot), seed, payload)
         mapping.write_text(propose_mapping(robot, [log], folder).text, encoding="utf-8")
         return jb.import_csv(mapping, path)
 

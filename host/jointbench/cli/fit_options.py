@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_external_argument(parser)
     _add_estimator(parser.add_argument_group("the estimator", estimator_help()))
     add_friction_argument(parser.add_argument_group("friction"))
-    _add_rows(parser.add_argument_group("the rows", "where left out as the run was imported, or from the recording"))
+    add_row_arguments(parser)
 
 
 def _add_estimator(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -110,15 +110,31 @@ def _add_estimator(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[r
     )  # fmt: skip
 
 
-def _add_rows(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--cutoff-Hz", type=float, metavar="HZ", help="of the low-pass on torque, motion and regressor")
-    group.add_argument(
-        "--delay", type=_delay, metavar="S",
-        help=f"of the motion behind the torque in seconds, or {' or '.join(DELAYS)}",
-    )  # fmt: skip
-    group.add_argument("--torque", choices=TORQUES, help="from motor currents, or from torque sensors at the joints")
-    group.add_argument("--position", choices=POSITIONS, help="the encoder that tells the motion")
-    group.add_argument("--interval", type=_interval, metavar="FROM,TO", help="seconds of the recording to use")
+_ROWS = ("cutoff_Hz", "delay", "torque", "position", "interval")
+
+
+def add_row_arguments(parser: argparse.ArgumentParser, *without: str) -> None:
+    """The options of the rows that are fitted, but for these settings."""
+    group = parser.add_argument_group("the rows", "where left out as the run was imported, or from the recording")
+    arguments: dict[str, dict[str, Any]] = {
+        "cutoff_Hz": {"type": float, "metavar": "HZ", "help": "of the low-pass on torque, motion and regressor"},
+        "delay": {
+            "type": _delay,
+            "metavar": "S",
+            "help": f"of the motion behind the torque in seconds, or {' or '.join(DELAYS)}",
+        },
+        "torque": {"choices": TORQUES, "help": "from motor currents, or from torque sensors at the joints"},
+        "position": {"choices": POSITIONS, "help": "the encoder that tells the motion"},
+        "interval": {"type": _interval, "metavar": "FROM,TO", "help": "seconds of the recording to use"},
+    }
+    for name in _ROWS:
+        if name not in without:
+            group.add_argument(f"--{name.replace('_', '-')}", **arguments[name])
+
+
+def row_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of rows that were asked for."""
+    return {name: getattr(options, name) for name in _ROWS if getattr(options, name, None) is not None}
 
 
 def add_external_argument(parser: argparse.ArgumentParser) -> None:
@@ -164,9 +180,7 @@ class FitOptions(NamedTuple):
 
 def fit_options(options: argparse.Namespace) -> FitOptions:
     """Return the options that were asked for."""
-    names = ("cutoff_Hz", "delay", "torque", "position", "interval")
-    settings = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    return FitOptions(options.estimator, dict(options.option), settings, asked_friction(options))
+    return FitOptions(options.estimator, dict(options.option), row_settings(options), asked_friction(options))
 
 
 def plain_value(text: str) -> Any:

@@ -6,6 +6,8 @@ from jointbench.identification.fleet import Fleet, fit_fleet
 from jointbench.identification.judgement import TorqueError, Verdict
 from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
+from jointbench.identification.payload import Payload, identify_payload
+from jointbench.identification.payload_body import KnownPayload, PayloadBody
 from jointbench.identification.recorded_signals import without_external
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.validation import Validation, validate, validate_models
@@ -14,13 +16,17 @@ __all__ = [
     "Comparison",
     "FitSettings",
     "Fleet",
+    "KnownPayload",
     "Model",
+    "Payload",
+    "PayloadBody",
     "TorqueError",
     "Validation",
     "Verdict",
     "compare",
     "fit",
     "fit_fleet",
+    "identify_payload",
     "load_model",
     "validate",
     "validate_models",

@@ -87,9 +87,9 @@ def fit(
     robot = robot or runs[0].robot
     base = base_parameters(robot)
     recordings = [
-        observe(run, robot, base, of_run) for run, of_run in zip(runs, _settings_of_runs(runs, settings), strict=True)
+        observe(run, robot, base, of_run) for run, of_run in zip(runs, settings_of_runs(runs, settings), strict=True)
     ]
-    _check_enough(runs, base, recordings)
+    check_enough(runs, base, recordings)
     side, parts = modelled_torque(recordings), fitted_rows(recordings, base)
     if side == "joint":
         base = felt_by_sensor(base)
@@ -152,8 +152,12 @@ def run_settings(run: Run) -> FitSettings:
     return FitSettings.from_dict(given)
 
 
-def _settings_of_runs(runs: Sequence[Run], settings: Settings | Sequence[Settings]) -> list[FitSettings]:
-    """Settings of each run."""
+def settings_of_runs(runs: Sequence[Run], settings: Settings | Sequence[Settings]) -> list[FitSettings]:
+    """Return the settings of each run: what is given, else what it was imported with.
+
+    Raises:
+        FitError: there are not as many as runs, or one of them is unknown.
+    """
     if settings is None or isinstance(settings, (FitSettings, Mapping)):
         return [_chosen(run, settings) for run in runs]
     if len(settings) != len(runs):
@@ -265,8 +269,12 @@ def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BasePa
     return notes
 
 
-def _check_enough(runs: Sequence[Run], base: BaseParameters, recordings: Sequence[Observations]) -> None:
-    """Refuse a fit with fewer rows than parameters that act on them."""
+def check_enough(runs: Sequence[Run], base: BaseParameters, recordings: Sequence[Observations]) -> None:
+    """Refuse a fit with fewer rows than parameters that act on them.
+
+    Raises:
+        FitError: names the rows of each joint.
+    """
     rows = np.sum([observations.n_fitted for observations in recordings], axis=0)
     if rows.sum() > base.rank:
         return

@@ -42,6 +42,10 @@ class MotorRows(NamedTuple):
         """Torque of the motors [N·m], shape (n, n_motors)."""
         return self.columns @ parameters + self.known
 
+    def since(self, row: int) -> MotorRows:
+        """Return the rows from this one on."""
+        return MotorRows(self.current[row:], self.columns[row:], self.known[row:], self.velocity[row:], self.used[row:])
+
 
 def motor_rows(robot: Robot, base: BaseParameters, signals: DriveSignals, payload: Array) -> MotorRows:
     """Rows of one recording.
