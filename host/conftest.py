@@ -13,7 +13,10 @@ import jointbench
 
 HERE = Path(__file__).parent
 
-NAMES = "runs/arm", "runs/other", "runs/after", "runs/recorded", "log.toml", "bench.toml", "cell.toml"
+NAMES = (
+    *("runs/arm", "runs/other", "runs/after", "runs/loaded", "runs/recorded"),
+    *("log.toml", "bench.toml", "cell.toml"),
+)
 """An example that speaks of one of these has a copy of the folder to itself, as its working directory."""
 
 BENCH = 'version = 1\nname = "arm"\nrobot = "cobot6:2"\n' + "".join(
@@ -61,11 +64,12 @@ def files_of_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with runs, a log with its mapping, a bench file and a workspace; made once, where an example asks.
 
     runs/arm and runs/other are two motions of the first two joints of an arm, runs/after is the first one again with a
-    third more Coulomb friction in the first joint; runs/recorded is of two simulated boards, with all that they sent.
+    third more Coulomb friction in the first joint, and runs/loaded the second one with 2 kg on the last link;
+    runs/recorded is of two simulated boards, with all that they sent.
     """
     import numpy as np
 
-    from jointbench.model import model_parameter_names
+    from jointbench.model import model_parameter_names, with_payload
     from jointbench.recording import open_run, save_samples
     from jointbench.tests.identification.synthetic import synthetic_run, truth
     from jointbench.tests.recording import simulated_run
@@ -73,7 +77,11 @@ def files_of_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, robot = tmp_path_factory.mktemp("examples"), jointbench.load_robot("cobot6:2")
     values = truth(robot)
     worn = values + 2.0 * (np.array(model_parameter_names(robot)) == "j1.coulomb")
-    for name, motion, noise, full in (("arm", 1, 1, values), ("other", 2, 2, values), ("after", 1, 3, worn)):
+    heavier = with_payload(robot, "payload", robot.joints[-1].link.name, 2.0, (0.1, 0.02, 0.0)).standard_parameters
+    assert heavier is not None
+    loaded = np.concatenate([heavier, values[len(heavier) :]])
+    motions = (("arm", 1, 1, values), ("other", 2, 2, values), ("after", 1, 3, worn), ("loaded", 2, 4, loaded))
+    for name, motion, noise, full in motions:
         run = synthetic_run(robot, motion_seed=motion, noise_seed=noise, repeats=1, full_parameters=full)
         save_samples(folder / "runs" / name, run.samples, {"robot": "cobot6:2"})
     simulated_run.record(folder / "runs" / "recorded")

@@ -23,9 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("robot")
     options.add_argument("runs", nargs="+", type=Path)
     options.add_argument("--fit", action="store_true", help="put a model.json into each")
-    options.add_argument(
-        "--payload", type=float, default=0.0, metavar="KG", help="in the last RUN"
-    )
+    options.add_argument("--payload", type=float, default=0.0, metavar="KG", help="in the last RUN")
     given = options.parse_args(arguments)
     for seed, path in enumerate(given.runs, start=1):
         run = imported(given.robot, path, seed, given.payload if path == given.runs[-1] else 0.0)

@@ -205,9 +205,11 @@ def identify_payload(
     Source: Khalil, Gautier & Lemoine, IEEE ICRA, 2007, of both recordings together; the covariance as in
     `least_squares`, and the nearest body as in `physical_parameters`.
 
-    >>> payload = identify_payload(jb.open_run("runs/arm"), jb.open_run("runs/loaded"))
-    >>> round(payload.body.mass, 1), payload.verdict.word  # [kg]
-    (2.0, 'identified')
+    >>> payload = identify_payload(jb.open_run("runs/arm"), jb.open_run("runs/loaded"), mass=2.0)
+    >>> payload.body.center_of_mass[:2].round(2)  # [m]
+    array([0.1 , 0.02])
+    >>> payload.verdict.word  # two joints do not show where the mass lies along the second axis
+    'not observable'
     """
     if before is after or (before.sha256 == after.sha256 and before.path == after.path):
         raise FitError(f"both recordings are {before.path}; give one without the payload, and one with it")

@@ -117,7 +117,7 @@ def test_error_bars_are_next_to_the_bound():
     assert np.all(stated < 1.5 * least), stated / least
 
 
-@pytest.mark.parametrize("draws", [6, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_two_sigma_contain_the_truth(draws: int):
     errors = []
     for seed in range(draws):
