@@ -26,9 +26,6 @@ _OUTSIDE = (0.01, 0.1)
 _SPEEDING = (1.5, 5.0)
 """Speed, as a multiple of the file's limit: controllers keep theirs, files round; a wrong unit makes 57 of it."""
 
-_STILL = 0.002
-"""Share of its range within which a joint stands still: 0.7 degrees of a turn. Less motion tells a fit nothing."""
-
 _FEWEST_STUCK, _STUCK_STEPS, _STUCK_S = 3, 2.0, (0.01, 0.1)
 """A position is stuck where it stays the same for so many rows and then jumps by so many of its usual steps; for so
 long a log is suspicious, and wrong."""
@@ -111,25 +108,23 @@ def check_speed(signals: LogSignals) -> list[LogFinding]:
 
 
 def check_still(signals: LogSignals) -> list[LogFinding]:
-    """Joints that do not move: nothing of their own can be identified."""
+    """Joints at rest: their own rows take no part in a fit, and nothing else is said against them."""
     robot, position = signals.robot, signals.position
     low, high = robot.position_limits.T
     travel = np.ptp(position, axis=0)
+    shares = travel / (high - low)
     findings: list[LogFinding] = []
-    for j, name in enumerate(robot.joint_names):
-        share = float(travel[j] / (high[j] - low[j]))
-        if share > _STILL:
-            continue
-        # The figure is what is missing, so that larger is worse; a position that never changes was not measured.
-        seen = "its position never changes" if travel[j] == 0.0 else f"it moves by {share:.2%} of its range only"
-        advice = "check that the column is the right one; if the joint stood still, nothing of its own is identified"
-        findings.append(LogFinding("still joint", (name,), 1.0 - share, 1.0 - _STILL, 1.0, seen, advice))
+    for j in np.flatnonzero(~signals.moving).tolist():
+        # The figure is what is missing, so that larger is worse.
+        seen = "its position never changes" if travel[j] == 0.0 else f"it moves by {shares[j]:.2%} of its range only"
+        advice = "if the joint stood still, its own rows take no part in a fit; if not, check that the column is right"
+        figure = 1.0 - float(shares[j])
+        findings.append(LogFinding("still joint", (robot.joint_names[j],), figure, figure, np.inf, seen, advice))
     if findings:
         return findings
-    least = int(np.argmin(travel / (high - low)))
-    share = float(travel[least] / (high[least] - low[least]))
-    what = f"every joint moves; {robot.joint_names[least]} the least, over {share:.1%} of its range"
-    return [LogFinding("motion", robot.joint_names, 1.0 - share, 1.0 - _STILL, 1.0, what, "")]
+    least = int(np.argmin(shares))
+    what = f"every joint moves; {robot.joint_names[least]} the least, over {shares[least]:.1%} of its range"
+    return [LogFinding("motion", robot.joint_names, 1.0 - float(shares[least]), np.inf, np.inf, what, "")]
 
 
 def check_stuck(signals: LogSignals) -> list[LogFinding]:
@@ -208,11 +203,15 @@ def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFindin
         left_out.append("velocities: the log has none; positions are held against limits and torques only")
         return []
     names, motion, logged = signals.robot.joint_names, signals.motion, signals.velocity
-    moving = np.flatnonzero(np.ptp(motion.q, axis=0) > 0.0).tolist()
+    moving = np.flatnonzero(signals.moving).tolist()
+    if not moving:
+        left_out.append("velocities: no joint moves")
+        return []
+    kinds = [joint.kind for joint in signals.robot.independent_joints]
     findings: list[LogFinding] = []
     worst, latest, step = 0.0, 0.0, signals.stride * signals.sample_period
     for j in moving:
-        own = {i: _relation(motion.dq[:, i], logged[:, j], step) for i in moving}
+        own = {i: _relation(motion.dq[:, i], logged[:, j], step) for i in moving if kinds[i] == kinds[j]}
         relation = own[j]
         worst, latest = max(worst, relation.difference), max(latest, abs(relation.lag))
         if relation.difference >= _DISAGREEING[0]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, cast
 
@@ -14,6 +15,7 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.recorded_signals import is_still
 from jointbench.model import Robot, compensation_columns, inverse_dynamics
 from jointbench.recording import Run
 from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, valid_spans
@@ -210,6 +212,11 @@ class LogSignals:
     velocity: Array | None
     torques: tuple[Torque, ...]
 
+    @cached_property
+    def moving(self) -> NDArray[np.bool_]:
+        """Mask of the joints that move, by their smoothed positions, shape (n_joints,)."""
+        return ~is_still(self.robot, np.ptp(self.motion.q, axis=0))
+
     @classmethod
     def of_run(cls, run: Run) -> LogSignals:
         """Take them from a run.
@@ -377,8 +384,9 @@ class Look:
         return float(np.sum(np.log(self.left[list(mix_up.joints)] / left)))
 
     def mix_ups(self) -> Iterator[MixUp]:
-        """All that are tried."""
-        pairs = [(i, j) for i in self.joints for j in self.joints if i < j]
+        """All that are tried: columns of joints that turn are not exchanged with those of joints that slide."""
+        kinds = [joint.kind for joint in self.robot.independent_joints]
+        pairs = [(i, j) for i in self.joints for j in self.joints if i < j and kinds[i] == kinds[j]]
         yield from (MixUp("swapped sign", "torque", (j,)) for j in self.joints)
         yield from (MixUp("exchanged", "torque", pair) for pair in pairs)
         if self.causes.rigid is None:

@@ -174,7 +174,7 @@ def check_mixed_up(signals: LogSignals, left_out: list[str]) -> list[LogFinding]
     motion = Motion(*(values[thin] for values in motion_arrays(signals.motion)))
     for torque in signals.torques:
         values = torque.smooth[thin]
-        alive = (np.ptp(motion.q, axis=0) > 0.0) & (np.ptp(values, axis=0) > 0.0) & signals.robot.modelled
+        alive = signals.moving & (np.ptp(values, axis=0) > 0.0) & signals.robot.modelled
         if not alive.any():
             continue
         look = Look.at(signals.robot, motion, values, tuple(np.flatnonzero(alive).tolist()), 1.0)

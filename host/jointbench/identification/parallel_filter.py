@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.recorded_signals import RecordedSignals
+from jointbench.identification.recorded_signals import RecordedSignals, is_still
 from jointbench.identification.rows import BaseColumns, JointRows
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import read_rows
@@ -187,11 +187,17 @@ class ParallelFilter:
             return self.low_pass.stride
         return max(1, min(self.low_pass.stride, int(_UNFILTERED_ROWS_S / self.low_pass.sample_period + 1e-9)))
 
-    def speed(self, stretch: Stretch) -> Array:
-        """Largest speed of each joint in a stretch's own samples [rad/s or m/s], shape (n_joints,)."""
+    def extremes(self, stretch: Stretch) -> tuple[Array, Array, Array]:
+        """Extremes of each joint's motion in a stretch's own samples.
+
+        Returns:
+            Largest speed [rad/s or m/s], lowest and highest position [rad or m], shape (n_joints,) each.
+        """
         span = stretch.around(self.low_pass.memory + 1)
         own = slice(stretch.own.start - span.start, stretch.own.stop - span.start)
-        return np.abs(self.motion(span).dq[own]).max(axis=0)
+        motion = self.motion(span)
+        q = motion.q[own]
+        return np.abs(motion.dq[own]).max(axis=0), q.min(axis=0), q.max(axis=0)
 
     def columns(self, stretch: Stretch, threshold: Array, guard: int, *, rates: bool = False) -> FilteredColumns:
         """Filtered columns of a stretch's rows.
@@ -309,15 +315,17 @@ def velocity_threshold(
 ) -> tuple[float, ...]:
     """Speed below which each joint is near rest [rad/s or m/s]: as set, or 3 % of its largest in all of the log.
 
+    A joint that stands still in all of the log has its largest speed, which is noise: none of its rows is fitted.
+
     Raises:
         FitError: there is not one for each joint.
     """
     robot, given = filtered.base.robot, settings.velocity_threshold
     if given is None:
-        fastest = np.zeros(robot.n_joints)
-        for stretch in stretches:
-            fastest = np.maximum(fastest, filtered.speed(stretch))
-        return _floats(rest_threshold(fastest[None]))
+        speeds, lowest, highest = (np.array(values) for values in zip(*map(filtered.extremes, stretches), strict=True))
+        fastest = speeds.max(axis=0)
+        still = is_still(robot, highest.max(axis=0) - lowest.min(axis=0))
+        return _floats(np.where(still, fastest, rest_threshold(fastest[None])))
     if len(given) != robot.n_joints:
         raise FitError(
             f"velocity_threshold has {len(given)} values; robot {robot.name!r} needs one for each of its "

@@ -82,6 +82,24 @@ _MOST_HARMONICS = 10
 """Times the plan's: beyond, positions hold vibration rather than motion."""
 
 
+_STILL = 0.002
+"""Share of its range within which a joint stands still: 0.7 degrees of a turn. Less motion tells a fit nothing."""
+
+
+def is_still(robot: Robot, travel: Array) -> NDArray[np.bool_]:
+    """Return which joints stand still: they move by no more than 0.2 % of their range.
+
+    Args:
+        robot: the robot.
+        travel: from the lowest to the highest position of each joint [rad or m], shape (n_joints,).
+
+    Returns:
+        Mask, shape (n_joints,).
+    """
+    low, high = robot.position_limits.T
+    return np.asarray(travel <= _STILL * (high - low))
+
+
 @dataclass(frozen=True)
 class RecordedSignals:
     """Positions and torques of a run at its own sample rate, periods averaged where asked.

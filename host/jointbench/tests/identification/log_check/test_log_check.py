@@ -12,7 +12,9 @@ import pytest
 
 from jointbench.identification.log_check import LogCheck, LogFinding, check_log
 from jointbench.identification.log_signals import Causes, LogSignals, unexplained
-from jointbench.model import Link, load_robot, spring, with_compensations, with_passive
+from jointbench.identification.observations import observe
+from jointbench.identification.settings import FitSettings
+from jointbench.model import Link, base_parameters, load_robot, spring, with_compensations, with_passive
 from jointbench.recording import Run
 from jointbench.signals import Motion
 from jointbench.tests.identification.log_check.logs import (
@@ -165,6 +167,53 @@ def test_a_passive_joint_has_no_torque_to_look_at(log: Run) -> None:
     torque[:, -1] = np.nan
     passive = replace(altered(log, torque=torque), robot=with_passive(log.robot, log.robot.joint_names[-1]))
     assert check_log(passive).word == "fine"
+
+
+def test_nothing_but_its_rest_is_said_of_a_joint_that_stands_still(log: Run) -> None:
+    """Whatever its position's noise, its velocity and its torque would tell of a joint that moves."""
+    position, torque = position_of(log), torque_of(log)
+    rng = np.random.default_rng(4)
+    position[:, 3] = 0.3 + 2e-4 * rng.standard_normal(len(position))
+    position[:, 5] = 0.0
+    torque[:, 3] *= -1.0
+    velocity = np.gradient(position, log.samples.sample_period, axis=0)
+    velocity[:, 3] = velocity[:, 1]
+    check = check_log(altered(log, position=position, torque=torque, velocity=velocity))
+    named = [(finding.name, finding.joints, finding.word) for finding in check.findings if finding.word != "fine"]
+    assert named == [("still joint", ("j4",), "suspicious"), ("still joint", ("j6",), "suspicious")], check.verdict
+
+
+def test_noise_of_a_joint_at_rest_is_not_fitted(log: Run) -> None:
+    position = position_of(log)
+    position[:, 3] = 0.3 + 2e-4 * np.random.default_rng(4).standard_normal(len(position))
+    run = altered(log, position=position)
+    rows = observe(run, run.robot, base_parameters(run.robot), FitSettings(cutoff_Hz=20.0, delay=0.0)).n_fitted
+    assert rows[3] == 0
+    assert min(rows[:3] + rows[4:]) > 300  # 10 s with 40 rows a second, most of them away from rest
+
+
+def slider(run: Run) -> Run:
+    """The run, its second joint taken for one that slides, as far as the checks see."""
+    joints = list(run.robot.joints)
+    joints[1] = replace(joints[1], kind="prismatic")
+    return replace(run, robot=replace(run.robot, joints=tuple(joints)))
+
+
+def test_columns_of_different_units_are_never_called_exchanged(log: Run) -> None:
+    """Two velocities may look alike by chance; one of metres a second is none of radians a second."""
+    velocity = np.gradient(position_of(log), log.samples.sample_period, axis=0)
+    mixed = slider(altered(log, torque=exchanged(torque_of(log), 0, 1), velocity=exchanged(velocity, 0, 1)))
+    turning = altered(log, torque=exchanged(torque_of(log), 0, 1), velocity=exchanged(velocity, 0, 1))
+    pairs = [
+        {
+            frozenset(finding.joints)
+            for finding in check_log(run).findings
+            if "exchanged" in f"{finding.name} {finding.what}"
+        }
+        for run in (turning, mixed)
+    ]
+    assert frozenset(("j1", "j2")) in pairs[0]
+    assert all("j2" not in joints for joints in pairs[1])
 
 
 def test_boards_recordings_get_no_importers_advice(log: Run) -> None:
