@@ -169,6 +169,19 @@ def _named_joint(words: list[str], joints: Sequence[str]) -> int | None:
     return None if best is None else -best[1]
 
 
+def joint_in_full(name: str, joints: Sequence[str]) -> int | None:
+    """Return the joint whose whole name is in a column's, also where only a number tells it: "joint_2" of "joint_2.q".
+
+    Args:
+        name: of the column.
+        joints: the robot's joint names.
+    """
+    words = tokens(name)
+    found = [(len(tokens(joint)), -k) for k, joint in enumerate(joints) if len(tokens(joint)) > 1]
+    found = [each for each in found if _place(words, tokens(joints[-each[1]])) is not None]
+    return -max(found)[1] if found else None
+
+
 def _place(words: list[str], name: list[str]) -> int | None:
     return next((k for k in range(len(words) - len(name) + 1) if words[k : k + len(name)] == name), None)
 
@@ -239,7 +252,7 @@ def column_sets(table: FirstRows, joints: Sequence[str]) -> tuple[list[ColumnSet
     others: list[ColumnName] = []
     of_file = quantity_of_file(table.path.name)
     for columns in by_stem.values():
-        chosen, order = _one_for_each(columns, len(joints))
+        chosen, order = _one_for_each(columns, joints)
         if not chosen:
             others += columns
             continue
@@ -252,8 +265,9 @@ def column_sets(table: FirstRows, joints: Sequence[str]) -> tuple[list[ColumnSet
     return sets, others
 
 
-def _one_for_each(columns: list[ColumnName], n: int) -> tuple[list[ColumnName], str]:
+def _one_for_each(columns: list[ColumnName], joints: Sequence[str]) -> tuple[list[ColumnName], str]:
     """The columns in the order of the joints, and how that was told; none where they are not one for each joint."""
+    n = len(joints)
     named = {column.joint: column for column in columns if column.joint is not None}
     if set(named) == set(range(n)) and len(columns) == n:
         return [named[j] for j in range(n)], "joints by their names"
@@ -262,6 +276,9 @@ def _one_for_each(columns: list[ColumnName], n: int) -> tuple[list[ColumnName], 
         return [], ""
     first = min(numbered)
     wanted = range(first, first + n)
+    in_full = {joint_in_full(column.name, joints): column for column in columns}
+    if first not in (0, 1) and len(columns) == n and set(in_full) == set(range(n)):
+        return [in_full[j] for j in range(n)], "joints by their names"
     if first not in (0, 1) or any(number not in numbered for number in wanted):
         return [], ""
     order = f"joints by their numbers, counted from {first}"

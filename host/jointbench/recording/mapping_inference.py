@@ -197,6 +197,8 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
     if positions.said.unit is not None:
         why = f"the names say so; {why}"
     state: State = "read" if len(by_name or likely) == 1 else "guessed"
+    if not geared and positions.said.unit is None and "deg" in units:
+        state, why = "guessed", f"{why}; or angles of motors before gears that the file lacks: then give a gain"
     if positions.names[0].startswith(LEROBOT_STATE) and "deg" in units:
         state, why = "guessed", f"{why}; LeRobot may also keep -100 to 100 of a joint's range: then write gain and unit"
     entries.append(Entry(table, "unit", short_value(units), why, state))

@@ -14,7 +14,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.model import Robot, library_names, load_robot, split_reference, with_locked
-from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets, read_column_name
+from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets, joint_in_full, read_column_name
 from jointbench.recording.log_formats import look_at_log
 from jointbench.recording.log_table import LOOKED_AT, FirstRows, whole_rows
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, VELOCITY_UNITS, LogFile
@@ -239,9 +239,9 @@ def _missing_joints(tables: Sequence[FirstRows], joints: Sequence[str]) -> tuple
     if any(column_sets(table, joints)[0] for table in tables):
         return ()
     columns = [read_column_name(name, joints) for table in tables if table.has_header for name in table.names]
-    named = {
-        column.joint for column in columns if column.joint is not None and column.quantity not in ("other", "time")
-    }
+    useful = [column for column in columns if column.quantity not in ("other", "time")]
+    named = {column.joint for column in useful} - {None}
+    named = named or {joint_in_full(column.name, joints) for column in useful} - {None}
     return tuple(name for k, name in enumerate(joints) if k not in named) if named else ()
 
 

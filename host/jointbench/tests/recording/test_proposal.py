@@ -357,6 +357,26 @@ def test_the_tiago_recording_locks_what_it_lacks_and_takes_units_joint_by_joint(
     assert tomllib.loads(asked.text)["lock"][0] == "head_1_joint=0.2"
 
 
+def test_joints_called_by_numbers_are_known_by_the_word_beside_them(folder: Path) -> None:
+    text = (folder / "arm.urdf").read_text(encoding="utf-8")
+    for k, name in enumerate(JOINTS):
+        text = text.replace(f'"{name}"', f'"joint_{k + 1}"')
+    (folder / "arm.urdf").write_text(text, encoding="utf-8")
+    header = ["t", *(f"joint_{k}.{kind}" for kind in ("position", "effort") for k in (3, 2))]
+    proposal, mapping = proposed(folder, write(folder, "log.csv", header, TIME, Q[:, [2, 1]], TAU[:, [2, 1]]))
+    assert mapping["lock"] == ["joint_1"]
+    assert mapping["position"]["columns"] == ["joint_2.position", "joint_3.position"]
+    assert imported(folder, proposal) == pytest.approx(Q[:, 1:], abs=1e-8)
+
+
+def test_degrees_may_be_angles_of_motors_that_the_file_lacks(folder: Path) -> None:
+    header = ["t", *numbered("q"), *numbered("tau")]
+    proposal, mapping = proposed(folder, write(folder, "log.csv", header, TIME, 60.0 * Q, TAU))
+    assert mapping["position"]["unit"] == "deg"
+    assert states(proposal)["position.unit"] == "guessed"
+    assert "or angles of motors before gears that the file lacks" in unwrapped(proposal)
+
+
 def test_joints_that_no_number_tells_must_be_locked(folder: Path) -> None:
     columns = ["t", "q1", "q2", "tau1", "tau2"]
     log = write(folder, "log.csv", columns, TIME, Q[:, :2], TAU[:, :2])
