@@ -180,7 +180,9 @@ def look_at_csv(path: Path) -> FirstRows:
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
+        raise FileError(
+            f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV, or as .parquet, .mat or .mcap"
+        ) from error
     first = [line for line in lines[:20] if line.strip()]
     delimiter = max(_DELIMITERS, key=lambda each: min((line.count(each) for line in first), default=0))
     try:

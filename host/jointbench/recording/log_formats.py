@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from jointbench.errors import FileError
 from jointbench.recording.bag_log import first_messages, is_bag, read_bag_table
 from jointbench.recording.csv_log import look_at_csv, read_csv_table
 from jointbench.recording.lerobot_log import first_frames, is_dataset, read_dataset_table
@@ -59,4 +60,9 @@ def look_at_log(path: Path) -> FirstRows:
     if path.suffix.lower() in MATLAB:
         names, values, left_out = first_samples(path, LOOKED_AT)
         return FirstRows(path, ",", True, names, whole_rows(path, values), left_out=left_out)
+    if path.is_dir():
+        raise FileError(
+            f"{path} is a folder, and neither of a rosbag2 (metadata.yaml) nor of a LeRobot dataset (meta/info.json); "
+            f"name the log's files in it"
+        )
     return look_at_csv(path)

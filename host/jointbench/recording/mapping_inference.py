@@ -34,6 +34,8 @@ _LEFT = 0.02
 _WIDTH = 9
 """Rows that are averaged before velocities are compared."""
 
+_MOVES = {"revolute": "turns", "prismatic": "slides"}
+
 _ANGLES, _LENGTHS = ("rad", "deg"), ("m", "mm")
 
 
@@ -186,8 +188,7 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
         ends = zip(positions.values.min(axis=0).tolist(), positions.values.max(axis=0).tolist(), strict=True)
         seen = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in ends)
         why = f"none keeps the positions inside the robot's limits (they go {seen}); one of {', '.join(POSITION_UNITS)}"
-        entries.append(Entry(table, "unit", TO_FILL_IN, why, "to fill in"))
-        return [*entries, ask_side(table, geared)], None
+        return [*entries, ask_unit(robot, table, why), ask_side(table, geared)], None
     likely = [each for each in used if used[each] > _USED]
     by_name = [each for each in likely if each[1] == "motor"] if positions.said.of_motor else []
     best = max(by_name or used, key=lambda each: used[each])
@@ -235,6 +236,14 @@ def ask_side(table: str, geared: bool) -> Entry:
     return Entry(table, "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in")
 
 
+def ask_unit(robot: Robot, table: str, why: str) -> Entry:
+    """Ask for the unit: once, or joint by joint where some turn and some slide."""
+    if len({joint.kind for joint in robot.independent_joints}) == 1:
+        return Entry(table, "unit", TO_FILL_IN, why, "to fill in")
+    names = ", ".join(f"{joint.name} ({_MOVES[joint.kind]})" for joint in robot.independent_joints)
+    return Entry(table, "unit", [TO_FILL_IN] * robot.n_joints, f"{why}; one for each of {names}", "to fill in")
+
+
 def guess_velocity(robot: Robot, velocities: ColumnSet, side: str, own: Array | None) -> list[Entry]:
     """Unit of velocities.
 
@@ -266,7 +275,7 @@ def guess_velocity(robot: Robot, velocities: ColumnSet, side: str, own: Array | 
             reasons.append("the names say so")
             continue
         why = f"the positions do not tell; one of {', '.join(VELOCITY_UNITS)}, or leave this table out"
-        return [*entries, Entry(table, "unit", TO_FILL_IN, why, "to fill in"), Entry(table, "side", side)]
+        return [*entries, ask_unit(robot, table, why), Entry(table, "side", side)]
     unit = short_value([units[turning] for turning in revolute.tolist()])
     return [*entries, Entry(table, "unit", unit, ", ".join(dict.fromkeys(reasons))), Entry(table, "side", side)]
 

@@ -14,6 +14,7 @@ from jointbench.recording.mapping_inference import (
     Entry,
     State,
     ask_side,
+    ask_unit,
     columns_entries,
     is_geared,
     of_kinds,
@@ -79,7 +80,7 @@ def guess_torques(robot: Robot, sets: Sequence[ColumnSet]) -> tuple[list[Entry],
         )
         entries = [
             Entry("torque", "columns", TO_FILL_IN, why, "to fill in"),
-            Entry("torque", "unit", TO_FILL_IN, f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}", "to fill in"),
+            ask_unit(robot, "torque", f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}"),
             ask_side("torque", is_geared(robot)),
         ]
     return entries, chosen
@@ -128,9 +129,21 @@ def _current(robot: Robot, columns: ColumnSet) -> list[Entry]:
     unit = said or ("mA" if largest > _MOST_AMPERES else "A")
     why = "the names say so" if said else f"values up to {largest:.4g}"
     state: State = "read" if said else "guessed"
+    if said is None and is_geared(robot):
+        at_motors = columns.values * np.array([drive.torque_constant for drive in robot.drives])
+        loads = {each: _load(robot, factor * at_motors, "motor") for each, factor in CURRENT_UNITS.items()}
+        possible = [each for each, load in loads.items() if _LOADS[0] < load < _LOADS[1]]
+        if len(possible) == 1:
+            unit, state = possible[0], "read"
+            shares = ", ".join(f"as {each} {_percent(load)}" for each, load in loads.items())
+            why = f"the largest, as a share of a joint's limit of torque: {shares}"
     if all(drive.torque_constant == 1.0 and drive.ratio == 1.0 for drive in robot.drives):
         need = f"N·m (N) at the joint per {unit}, torque constant x gear ratio, a list of {robot.n_joints} numbers, "
-        need += f"one for each of {', '.join(robot.joint_names)}; the robot's file has no motors"
+        pairs = zip(robot.joint_names, columns.names, strict=True)
+        need += (
+            f"one for each of {', '.join(f'{joint} ({column})' for joint, column in pairs)}; the robot's file has no "
+        )
+        need += "motors"
         unit_value = short_value(of_kinds(robot, "N·m", "N"))
         return [
             *entries,
@@ -149,7 +162,7 @@ def _by_elimination(robot: Robot, columns: ColumnSet) -> list[Entry]:
     entries = columns_entries(table, columns.table, columns.names, why, "guessed")
     need = f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}"
     if not is_geared(robot):
-        return [*entries, Entry(table, "unit", TO_FILL_IN, need, "to fill in"), ask_side(table, False)]
+        return [*entries, ask_unit(robot, table, need), ask_side(table, False)]
     constants = np.array([drive.torque_constant for drive in robot.drives])
     loads = {
         ("N·m", "joint"): _load(robot, columns.values, "joint"),

@@ -194,3 +194,16 @@ def test_the_kr300_recording_asks_nothing(tmp_path: Path) -> None:
     samples = import_csv(tmp_path / "m.toml", tmp_path / "run").samples
     assert (samples.n_samples, samples.n_joints) == (2501, 6)
     assert samples.sample_period == pytest.approx(0.004, rel=1e-9)
+
+
+def test_the_kr300_recording_is_the_same_in_both_versions(tmp_path: Path) -> None:
+    path = data_folder("kuka_kr300") / "A.mat"
+    record = scipy.io.loadmat(path, simplify_cells=True)["rec"]
+    again = write_version_7_3(tmp_path / "A.mat", {"rec": record})
+    names, values, _ = first_samples(path, 5000)
+    names_again, values_again, left_out = first_samples(again, 5000)
+    chosen = [k for k, name in enumerate(names) if name.startswith("rec.")]
+    assert left_out == ()
+    assert sorted(names_again) == sorted(names[k] for k in chosen)  # HDF5 keeps fields by the alphabet
+    order = [names_again.index(names[k]) for k in chosen]
+    np.testing.assert_array_equal(values_again[:, order], values[:, chosen])

@@ -135,7 +135,7 @@ def test_currents_of_a_robot_without_motors_ask_for_torque_constants(folder: Pat
     }  # fmt: skip
     assert [entry.key for entry in proposal.to_fill_in] == ["gain"]
     asked = unwrapped(proposal).split("FILL IN: ")[1]
-    assert f"a list of 3 numbers, one for each of {', '.join(JOINTS)}" in asked
+    assert f"a list of 3 numbers, one for each of {JOINTS[0]} (actual_current_0), {JOINTS[1]} (" in asked
     assert any(reason.startswith("target_q_0 … target_q_2: commanded") for reason in proposal.left_out)
     with pytest.raises(FileError, match=r"still to be filled in: torque.gain"):
         imported(folder, proposal)
@@ -303,6 +303,9 @@ def test_what_is_no_log_is_said(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
         with pytest.raises(FileError, match=message):
             proposed(folder, folder / name)
+    (folder / "logs").mkdir()
+    with pytest.raises(FileError, match=r"logs is a folder, and neither of a rosbag2 .* nor of a LeRobot dataset"):
+        proposed(folder, folder / "logs")
     with pytest.raises(FileError, match=r"nowhere.csv cannot be read"):
         proposed(folder, folder / "nowhere.csv")
 
@@ -355,6 +358,18 @@ def test_the_tiago_recording_locks_what_it_lacks_and_takes_units_joint_by_joint(
     assert mapping["torque"]["unit"] == ["N"] + 7 * ["N·m"]
     asked = propose_mapping(data / "tiago_48_schunk.urdf", logs, data, {"head_1_joint": 0.2})
     assert tomllib.loads(asked.text)["lock"][0] == "head_1_joint=0.2"
+
+
+def test_units_are_asked_joint_by_joint_where_some_slide(folder: Path) -> None:
+    text = (folder / "arm.urdf").read_text(encoding="utf-8")
+    (folder / "arm.urdf").write_text(text.replace('"revolute"', '"prismatic"', 1), encoding="utf-8")
+    header = [*numbered("q"), *numbered("tau")]
+    proposal, mapping = proposed(folder, write(folder, "log.csv", header, 1e4 * Q, TAU))
+    assert mapping["position"]["unit"] == ["?", "?", "?"]
+    assert mapping["torque"]["unit"] == ["N", "N·m", "N·m"]
+    assert f"one for each of {JOINTS[0]} (slides), {JOINTS[1]} (turns), {JOINTS[2]} (turns)" in unwrapped(proposal)
+    with pytest.raises(FileError, match=r"still to be filled in: sample_rate_Hz, position\.unit;"):
+        imported(folder, proposal)
 
 
 def test_joints_called_by_numbers_are_known_by_the_word_beside_them(folder: Path) -> None:
