@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import scipy
 
 import jointbench as jb
 from hil_tests.virtual_bench.bench_file import read_bench_file
@@ -335,6 +336,72 @@ def _parquet(folder: Path) -> _Made:
     return ("log.parquet",), (("import", "log.toml", "--out", "{out}"),)
 
 
+def _matlab(folder: Path) -> _Made:
+    columns = _columns()
+    rec = {"t": columns["t"], "q": np.stack([columns["q1"], columns["q2"]], axis=1)}
+    scipy.io.savemat(folder / "log.mat", {"rec": rec | {"tau": np.stack([columns["tau1"], columns["tau2"]])}})
+    _mapping(folder, "log.mat", "rec.t", "rec.q[{}]", "rec.tau[{}]")
+    return ("log.mat",), (
+        ("import", "log.toml", "--out", "{out}"),
+        ("import", "--robot", "cobot6:2", "log.mat", "--out", "{out}"),
+    )
+
+
+def _matlab_7_3(folder: Path) -> _Made:
+    """A struct with a matrix, and a cell of two vectors, as MATLAB lays them out in HDF5."""
+    import h5py
+
+    columns = _columns()
+    with h5py.File(folder / "log.mat", "w", userblock_size=512) as file:
+        rec, kept = file.create_group("rec"), file.create_group("#refs#")
+        rec.attrs["MATLAB_class"] = np.bytes_("struct")
+        rec["t"] = columns["t"][None, :]
+        rec["q"] = np.stack([columns["q1"], columns["q2"]])
+        for k in (1, 2):
+            kept[f"tau{k}"] = columns[f"tau{k}"][None, :]
+        rec["tau"] = np.array([[kept["tau1"].ref], [kept["tau2"].ref]], dtype=h5py.ref_dtype)
+        for name, kind in (("t", "double"), ("q", "double"), ("tau", "cell")):
+            rec[name].attrs["MATLAB_class"] = np.bytes_(kind)
+    _mapping(folder, "log.mat", "rec.t", "rec.q[{}]", "rec.tau({})")
+    return ("log.mat",), (
+        ("import", "log.toml", "--out", "{out}"),
+        ("import", "--robot", "cobot6:2", "log.mat", "--out", "{out}"),
+    )
+
+
+def _lerobot(folder: Path) -> _Made:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = _columns()
+    vectors = {
+        f"observation.{name}": pa.array(
+            list(np.stack([columns[f"{of}1"], columns[f"{of}2"]], axis=1)), type=pa.list_(pa.float64(), 2)
+        )
+        for name, of in (("state", "q"), ("effort", "tau"))
+    }
+    data, meta = folder / "log" / "data" / "chunk-000", folder / "log" / "meta"
+    data.mkdir(parents=True)
+    meta.mkdir()
+    episode = np.arange(_ROWS) * 2 // _ROWS
+    table = pa.table({**vectors, "timestamp": columns["t"], "episode_index": episode})
+    parquet.write_table(table, data / "file-000.parquet")
+    features = {name: {"dtype": "float64", "shape": [2], "names": ["j1", "j2"]} for name in vectors}
+    (meta / "info.json").write_text(json.dumps({"fps": 100, "features": features}), encoding="utf-8")
+    _mapping(folder, "log", "timestamp", "observation.state.j{}", "observation.effort.j{}")
+    return ("log/data/chunk-000/file-000.parquet", "log/meta/info.json"), (
+        ("import", "log.toml", "--out", "{out}"),
+        ("import", "--robot", "cobot6:2", "log", "--out", "{out}"),
+    )
+
+
+def _long_csv(folder: Path) -> _Made:
+    columns = _columns()
+    rows = [f"{columns['t'][k]:.4f},{name},{columns[name][k]:.4f}" for k in range(_ROWS) for name in list(columns)[1:]]
+    (folder / "log.csv").write_text("\n".join(["t,signal,value", *rows, ""]), encoding="utf-8")
+    return ("log.csv",), (("import", "--robot", "cobot6:2", "log.csv", "--out", "{out}"),)
+
+
 def _bag(folder: Path, plugin: str) -> _Made:
     """A rosbag2 in either of its storages, or a bag of ROS 1, of joint states."""
     from rosbags import rosbag1, rosbag2
@@ -418,15 +485,19 @@ _KINDS: dict[str, Callable[[Path], _Made]] = {
     "model": _model,
     "plan": _plan,
     "CSV log": _csv,
+    "CSV log of one value a line": _long_csv,
+    "MATLAB log": _matlab,
     "friction CSV": _friction,
     "run": _run,
     "unfinished run": _unfinished_run,
     "imported run": _imported,
 }
-if all(map(find_spec, ("pyarrow", "mcap", "rosbags"))):
+if all(map(find_spec, ("pyarrow", "mcap", "rosbags", "h5py"))):
     _KINDS.update(
         {
             "Parquet log": _parquet,
+            "MATLAB 7.3 log": _matlab_7_3,
+            "LeRobot dataset": _lerobot,
             "rosbag2 (SQLite)": lambda folder: _bag(folder, "SQLITE3"),
             "rosbag2 (MCAP)": lambda folder: _bag(folder, "MCAP"),
             "rosbag1": lambda folder: _bag(folder, "ROS1"),

@@ -343,7 +343,7 @@ def test_a_user_is_spared_what_only_the_projects_tests_need() -> None:
     chosen = chosen_names(project)
 
     assert {"numpy", "mujoco-core", "matplotlib", "tornado", "shtab", "pytest", "hatchling"} <= set(chosen)
-    assert not {"mcap", "pyarrow", "rosbags"} & set(chosen)
+    assert not {"mcap", "pyarrow", "rosbags", "h5py"} & set(chosen)
     assert not {"pin", "basedpyright", "playwright", "rerun-sdk", "mkdocs-material", "dask"} & set(chosen)
     assert set(EXTRAS) < set(project["optional-dependencies"])
     assert all(locked(LOCK, name) for name in chosen)

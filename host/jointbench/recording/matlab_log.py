@@ -34,6 +34,9 @@ _USER_BLOCK = 512  # bytes before the HDF5 part of a MATLAB 7.3 file
 _DEEPEST, _MOST_CELLS = 8, 64
 """Depth of structs, and elements of a cell or of an array of structs, up to which signals are looked for."""
 
+_MOST_NODES = 10_000
+"""Structs, cells and arrays of a file that are looked at: references may go round in circles."""
+
 _AS_STRUCT = "save a struct of plain arrays in its place, such as table2struct(T, 'ToScalar', true)"
 
 
@@ -137,9 +140,10 @@ def _read(path: Path) -> _Variables:
     if _HDF5 in (head[: len(_HDF5)], head[_USER_BLOCK:]):
         need("convert", "a MATLAB 7.3 file", "h5py")
         with foreign_code(FileError, damaged, "save it anew"), _hdf5(path) as whole:
+            reader = _Hdf5Reader(whole)
             for name in whole:
                 if not name.startswith("#"):  # what MATLAB keeps for itself
-                    _collect(read, name, _from_hdf5(whole[name], whole, 0), 0)
+                    _collect(read, name, reader.read(whole[name]), 0)
         return read
     with foreign_code(FileError, damaged, "save it anew, or with save(…, '-v7')"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of several objects: they are left out, and named
@@ -195,31 +199,39 @@ def _hdf5(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _from_hdf5(node: Any, file: Any, depth: int) -> Any:
-    """A MATLAB variable of an HDF5 file: a dictionary of a struct, a list of a cell, an array of numbers."""
-    import h5py
+class _Hdf5Reader:
+    """Reads variables of a MATLAB file that is HDF5: a struct is a dictionary, a cell a list, numbers are an array."""
 
-    kind = node.attrs.get("MATLAB_class", b"")
-    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
-    if depth > _DEEPEST or "MATLAB_empty" in node.attrs:
-        return None
-    if "MATLAB_sparse" in node.attrs:
-        return _Unread("a sparse matrix; save full(…)")
-    if "MATLAB_object_decode" in node.attrs and kind not in ("cell", "struct"):
-        return _Unread(f"a {kind}, an object of MATLAB; {_AS_STRUCT}")
-    if isinstance(node, h5py.Group):
-        fields = {name: _from_hdf5(node[name], file, depth + 1) for name in node}
-        return _struct_array(fields) if _is_struct_array(node, fields) else fields
-    if node.dtype == h5py.ref_dtype:
-        return [
-            _from_hdf5(file[reference], file, depth + 1) if reference else None
-            for reference in list(np.ravel(node[()]))[:_MOST_CELLS]
-        ]
-    if kind in ("char", "cell"):
-        return None
-    if node.dtype.names:  # MATLAB keeps complex numbers as pairs
-        return np.empty(1, dtype=np.complex128)
-    return np.asarray(node[()]).T
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._left = _MOST_NODES
+
+    def read(self, node: Any, depth: int = 0) -> Any:
+        """Return the value of a group or a data set."""
+        import h5py
+
+        kind = node.attrs.get("MATLAB_class", b"")
+        kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+        self._left -= 1
+        if depth > _DEEPEST or self._left < 0 or "MATLAB_empty" in node.attrs:
+            return None
+        if "MATLAB_sparse" in node.attrs:
+            return _Unread("a sparse matrix; save full(…)")
+        if "MATLAB_object_decode" in node.attrs and kind not in ("cell", "struct"):
+            return _Unread(f"a {kind}, an object of MATLAB; {_AS_STRUCT}")
+        if isinstance(node, h5py.Group):
+            fields = {name: self.read(node[name], depth + 1) for name in node}
+            return _struct_array(fields) if _is_struct_array(node, fields) else fields
+        if node.dtype == h5py.ref_dtype:
+            return [
+                self.read(self._file[reference], depth + 1) if reference else None
+                for reference in list(np.ravel(node[()]))[:_MOST_CELLS]
+            ]
+        if kind in ("char", "cell"):
+            return None
+        if node.dtype.names:  # MATLAB keeps complex numbers as pairs
+            return np.empty(1, dtype=np.complex128)
+        return np.asarray(node[()]).T
 
 
 def _is_struct_array(node: Any, fields: dict[str, Any]) -> bool:
