@@ -75,7 +75,7 @@ class Entry:
     def __str__(self) -> str:
         value = self.value
         if isinstance(value, list):
-            value = f"{value[0]} … {value[-1]}"
+            value = " … ".join(dict.fromkeys((str(value[0]), str(value[-1]))))
         mark = {"read": "", "guessed": " (guessed)", "to fill in": " (to fill in)"}[self.state]
         return f"{self.name} = {value}{mark}" + (f": {self.why}" if self.why else "")
 

@@ -18,7 +18,7 @@ from rosbags.typesys import Stores, get_typestore
 from jointbench.cli.main import main
 from jointbench.errors import FileError, MissingExtra
 from jointbench.model import load_robot
-from jointbench.recording import import_csv
+from jointbench.recording import import_csv, open_run
 from jointbench.recording.mapping import LogFile
 from jointbench.recording.parquet_log import read_parquet_table
 
@@ -171,6 +171,19 @@ def test_a_bag_is_proposed_imported_and_taken_in_the_place_of_another(
     assert main(["import", str(mapping), "--out", str(tmp_path / "run")]) in (0, 1)  # its torques are noise
     assert "200 samples of 6 joints over 0.796 s, 0 marked invalid" in capsys.readouterr().out
     assert main(["import", str(mapping), "--data", str(path), "--out", str(tmp_path / "run2")]) in (0, 1)
+
+
+def test_joints_that_a_bag_lacks_are_held_still(
+    log: dict[str, np.ndarray], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = [(START + round(t * 1e9), joint_state(log, k, [4, 0, 1, 2, 3])) for k, t in enumerate(log["time"])]
+    path = write_sqlite(tmp_path, sent)
+    assert main(["import", "--robot", "cobot6", str(path), "--out", str(tmp_path / "run")]) in (0, 1)
+    assert "lock = j6: no column names them, so they are taken to stand still: j6 at 0" in capsys.readouterr().out
+    run = open_run(tmp_path / "run")
+    assert run.robot.locked == (("j6", 0.0),)
+    assert run.samples.joint_names == JOINTS[:5]
+    assert run.samples.motor_position.tobytes() == log["position"][:, :5].tobytes()
 
 
 def test_a_parquet_is_proposed_and_imported(
