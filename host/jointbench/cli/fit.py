@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     runs = [_opened(name, console) for name in options.run]
     if options.external:
         runs = [without_external(each, options.external) for each in runs]
-    with console.working(f"fitting {runs[0].robot.name} by {chosen.estimator}"):
+    with console.working(f"fitting {runs[0].robot.name} by {chosen.estimator or 'default'}"):
         model = identify(runs, load_robot(options.robot) if options.robot else None, **chosen._asdict())
     path = Path(options.out or Path(options.run[0]) / "model.json")
     console.keep_earlier(path, options.out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jointbench.cli.console import table
 from jointbench.cli.judgement import finite
 from jointbench.errors import FitError
-from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, estimator_help
+from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, FOR_LOGS, estimator_help
 from jointbench.identification.friction import ModelFriction
 from jointbench.identification.settings import DELAYS, POSITIONS, TORQUES
 
@@ -101,8 +101,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_estimator(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(
-        "--estimator", choices=ESTIMATORS, default=DEFAULT, metavar="NAME",
-        help="one of these (%(default)s: it needs no prior and no choice, and says what noise does to it)",
+        "--estimator", choices=ESTIMATORS, metavar="NAME",
+        help=f"one of these ({FOR_LOGS} for a log of which nothing but its samples is known, {DEFAULT} for what boards "
+        f"recorded, whose filters are known)",
     )  # fmt: skip
     group.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", type=_option,
@@ -172,7 +173,7 @@ def cutoff_sentence(cutoff_Hz: float, models: Sequence[tuple[str, Model]], *, as
 class FitOptions(NamedTuple):
     """Options as `fit` takes them; plain, so that they go to other processes."""
 
-    estimator: str
+    estimator: str | None
     options: dict[str, Any]
     settings: dict[str, Any]
     friction: str | dict[str, str] | None

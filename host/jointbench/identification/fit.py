@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from threadpoolctl import threadpool_limits
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.files import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
-from jointbench.identification.estimators.estimator import DEFAULT, estimator_options
+from jointbench.identification.estimators.estimator import DEFAULT, FOR_LOGS, estimator_options
 from jointbench.identification.friction import FrictionLaws, LawFit, ModelFriction, ModelMemory, fit_with_laws
+from jointbench.identification.friction.joint_laws import PLAIN
 from jointbench.identification.friction.memory_fit import ESTIMATORS as MEMORY_BESIDE
 from jointbench.identification.friction.memory_fit import MEMORY, fit_memory
 from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
+from jointbench.identification.least_squares import Estimate
 from jointbench.identification.model import Model
 from jointbench.identification.observations import (
     Observations,
     best_information,
     fitted_rows,
+    is_unknown,
     modelled_torque,
     observe,
 )
@@ -40,7 +45,7 @@ def fit(
     runs: Run | Sequence[Run],
     robot: Robot | None = None,
     *,
-    estimator: str | Estimator = DEFAULT,
+    estimator: str | Estimator | None = None,
     options: Mapping[str, Any] | None = None,
     settings: Settings | Sequence[Settings] = None,
     friction: FrictionLaws | None = None,
@@ -54,7 +59,8 @@ def fit(
     Args:
         runs: one, or several of the same robot, of motions that excite it.
         robot: the robot that was recorded; None: the one the first run names.
-        estimator: "wls" where nothing else is said, or another of `ESTIMATORS`; or an estimator's record itself.
+        estimator: one of `ESTIMATORS`, or an estimator's record itself. None: "map" for logs whose noise nothing tells,
+            "wls" where all runs are of boards whose filters or repeats are known.
         options: of the estimator by name, such as {"loss": "bisquare"}; they are the fields of its record.
         settings: for all runs, or one for each. None: those of a run's mapping where it was imported with some, else
             `FitSettings()`; a mapping, such as {"cutoff_Hz": 30.0}: the same but for these.
@@ -80,16 +86,35 @@ def fit(
     >>> bool((both.sigma < model.sigma).all())  # two motions tell more than one
     True
     """
-    chosen = make_estimator(estimator, options)
     runs = (runs,) if isinstance(runs, Run) else tuple(runs)
     if not runs:
         raise FitError("no run is given to fit; give at least one")
+    if estimator is not None:
+        make_estimator(estimator, options)  # a wrong word is refused before the recordings are read
     robot = robot or runs[0].robot
     base = base_parameters(robot)
-    recordings = [
-        observe(run, robot, base, of_run) for run, of_run in zip(runs, settings_of_runs(runs, settings), strict=True)
-    ]
+    # More BLAS threads take longer: a fit of seven joints and 80 s 2 s with one, 12 s with two on two cores.
+    with threadpool_limits(1, user_api="blas"):
+        return _fit(runs, robot, base, settings_of_runs(runs, settings), estimator, options, friction)
+
+
+def _fit(
+    runs: tuple[Run, ...],
+    robot: Robot,
+    base: BaseParameters,
+    settings: Sequence[FitSettings],
+    estimator: str | Estimator | None,
+    options: Mapping[str, Any] | None,
+    friction: FrictionLaws | None,
+) -> Model:
+    """Identify the model of runs, each with its settings."""
+    recordings = [observe(run, robot, base, of_run) for run, of_run in zip(runs, settings, strict=True)]
     check_enough(runs, base, recordings)
+    if estimator is None:
+        linear = friction in (None, MEMORY, PLAIN)
+        is_log = any(is_unknown(each.filter.signals) for each in recordings)
+        estimator = FOR_LOGS if is_log and linear else DEFAULT
+    chosen = make_estimator(estimator, options)
     side, parts = modelled_torque(recordings), fitted_rows(recordings, base)
     if side == "joint":
         base = felt_by_sensor(base)
@@ -104,6 +129,8 @@ def fit(
         without = TwoErrors(prediction.error_all, prediction.error)
         memory, reason = fit_memory(base, judged, prediction.rows, estimate, without)
         notes += (reason,)
+        if memory is not None and chosen.name == FOR_LOGS:
+            memory = memory.with_parameters(_beside(chosen, problem, memory).parameters)
         if memory is not None:
             prediction = _predict(base, judged, estimate.parameters, memory)
     return Model(
@@ -121,13 +148,14 @@ def fit(
         rows=tuple(int(n) for n in np.sum([observations.n_fitted for observations in recordings], axis=0)),
         estimator=chosen.name,
         options=estimator_options(chosen),
-        figures=estimate.figures,
+        figures={**estimate.figures, **_cutoff_figures(recordings)},
         notes=(*estimate.notes, *notes),
         settings=judged[0].settings,
         delays=tuple(observations.delay for observations in recordings),
         outliers=np.array([observations.outliers for observations in recordings]).sum(axis=0),
         provenance=provenance_of_all(runs, [observations.settings for observations in recordings]),
         made_physical=estimate.physical,
+        held_out=estimate.held_out,
         friction=laws,
         memory=memory,
     )
@@ -144,6 +172,12 @@ def _solve(estimator: Estimator, problem: Problem, friction: FrictionLaws | None
         if friction in (None, MEMORY):
             return LawFit(estimator(problem), None)
         return fit_with_laws(estimator, problem, friction)
+
+
+def _beside(estimator: Estimator, problem: Problem, memory: ModelMemory) -> Estimate:
+    """Estimate base parameters anew beside friction with memory, so that they are those of bodies here, too."""
+    rows = zip(problem.parts, problem.observations, strict=True)
+    return estimator(replace(problem, parts=tuple(memory.without_friction(part, seen) for part, seen in rows)))
 
 
 def run_settings(run: Run) -> FitSettings:
@@ -255,6 +289,14 @@ def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BasePa
     notes = list(doubled_compensations(base))
     for run, observations in zip(runs, recordings, strict=True):
         where = f"run {run.path}: " if len(runs) > 1 else ""
+        if observations.choice is not None:
+            notes.append(f"{where}{observations.choice.reason}")
+        gaps = observations.filter.signals.gaps
+        if gaps is not None and gaps != (0, 0):
+            notes.append(
+                f"{where}{gaps.bridged} gaps of at most half a period of the cut-off are bridged, "
+                f"{gaps.split} longer ones split the recording"
+            )
         notes += [
             f"{where}{reason}; its rows are left out"
             for reason in observations.information.reasons(base.robot, observations.settings.torque).values()
@@ -267,6 +309,17 @@ def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BasePa
             f"out, so that these runs inform the links' parameters only"
         )
     return notes
+
+
+def _cutoff_figures(recordings: Sequence[Observations]) -> dict[str, Any]:
+    """Cut-offs that were tried, and the error of each relative to the least, of each recording that chose one."""
+    choices = [each.choice for each in recordings if each.choice is not None]
+    if not choices:
+        return {}
+    return {
+        "cutoffs_tried": [[[tried.cutoff_Hz, tried.error] for tried in choice.tried] for choice in choices],
+        "cutoffs_chosen": [choice.cutoff_Hz for choice in choices],
+    }
 
 
 def check_enough(runs: Sequence[Run], base: BaseParameters, recordings: Sequence[Observations]) -> None:

@@ -33,6 +33,9 @@ POOR_RELATIVE_ERROR = 0.30
 """… a poor fit up to this share, and refused for this joint beyond it."""
 
 
+GREATEST_OPTIMISM = 1.5
+"""Most that a joint's error on time left out may be of that of the fit; beyond, it fits what will not come back."""
+
 _NO_MODEL = "its position is measured, and its torque has no model to judge"
 _NO_EFFECT = "it has no effect on the torques of this motion; plan one that moves its joints"
 
@@ -99,7 +102,13 @@ def judge_parameters(
 
 
 def judge_joint(
-    name: str, relative_error: float, share: float, uninformative: str = "", everywhere: float = float("nan")
+    name: str,
+    relative_error: float,
+    share: float,
+    uninformative: str = "",
+    everywhere: float = float("nan"),
+    left_out: float = 0.0,
+    optimism: float = 1.0,
 ) -> Verdict:
     """Judge one joint.
 
@@ -112,6 +121,8 @@ def judge_joint(
         share: of those rows among all.
         uninformative: why its measured torque tells nothing, where it does not: no error can make up for that.
         everywhere: error of its torque over all rows, nan where that is not known.
+        left_out: the same on time left out of the fit, 0 where that is not known: the larger of the two is judged.
+        optimism: the one as a multiple of the other; beyond `GREATEST_OPTIMISM` no joint is identified.
     """
     if uninformative:
         return Verdict(name, "refused", uninformative)
@@ -121,9 +132,14 @@ def judge_joint(
     if np.isfinite(everywhere):
         moving = f"{relative_error:.1%} where it moves ({share:.0%} of the time)"
         figures = f"torque error {everywhere:.1%} of the torque, {moving}"
-    if relative_error <= GOOD_RELATIVE_ERROR:
+    expected = max(relative_error, left_out)
+    if left_out > 0.0:
+        figures = f"{figures}, {left_out:.1%} on time left out of the fit"
+    if expected <= GOOD_RELATIVE_ERROR and optimism <= GREATEST_OPTIMISM:
         return Verdict(name, "identified", figures)
-    if relative_error <= POOR_RELATIVE_ERROR:
+    if expected <= GOOD_RELATIVE_ERROR:
+        return Verdict(name, "poor fit", f"{figures}, more than {GREATEST_OPTIMISM:g} times that of the fit")
+    if expected <= POOR_RELATIVE_ERROR:
         return Verdict(name, "poor fit", f"{figures}, above {GOOD_RELATIVE_ERROR:.0%}")
     return Verdict(name, "refused", f"{figures}, above {POOR_RELATIVE_ERROR:.0%}")
 
@@ -135,6 +151,7 @@ def judge_joints(
     modelled: NDArray[np.bool_] | None = None,
     reasons: Mapping[str, str] | None = None,
     everywhere: Array | None = None,
+    held_out: HeldOutError | None = None,
 ) -> tuple[Verdict, ...]:
     """Judge all joints of a robot.
 
@@ -144,14 +161,18 @@ def judge_joints(
         modelled: nothing is said against joints that are not (None: all are), shape (n_joints,).
         reasons: of joints whose torque tells nothing, as of `TorqueInformation.reasons`.
         everywhere: errors over all rows, where they are known, shape (n_joints,).
+        held_out: errors with and without quarters of the time, where they are known.
     """
     known = np.ones(len(names), dtype=np.bool_) if modelled is None else modelled
     why, whole = reasons or {}, np.full(len(names), np.nan) if everywhere is None else everywhere
+    left_out = np.zeros(len(names)) if held_out is None else np.nan_to_num(held_out.left_out)
+    optimism = np.ones(len(names)) if held_out is None else held_out.optimism
+    rows = zip(names, relative_errors, shares, known, whole, left_out, optimism, strict=True)
     return tuple(
-        judge_joint(name, float(error), float(share), why.get(name, ""), float(of_all))
+        judge_joint(name, float(error), float(share), why.get(name, ""), float(of_all), float(left), float(times))
         if is_known
         else Verdict(name, "passive", _NO_MODEL)
-        for name, error, share, is_known, of_all in zip(names, relative_errors, shares, known, whole, strict=True)
+        for name, error, share, is_known, of_all, left, times in rows
     )
 
 
@@ -227,6 +248,34 @@ class TwoErrors(NamedTuple):
     def from_dict(values: Mapping[str, Any]) -> TwoErrors:
         """Read both."""
         return TwoErrors(TorqueError.from_dict(values["all"]), TorqueError.from_dict(values["moving"]))
+
+
+@dataclass(frozen=True)
+class HeldOutError:
+    """Errors over the fitted rows relative to the torque, of a fit to all of them and of fits without their quarter.
+
+    Attributes:
+        in_sample: error of the parameters fitted to all rows, nan for a joint without rows, shape (n_joints,).
+        left_out: error of each quarter of the time by the parameters fitted to the other three, shape (n_joints,).
+    """
+
+    in_sample: Array
+    left_out: Array
+
+    @property
+    def optimism(self) -> Array:
+        """Error left out as a multiple of that of the fit, 1 where there is none, shape (n_joints,)."""
+        known = self.in_sample > 0.0
+        return np.divide(self.left_out, self.in_sample, out=np.ones(len(known)), where=known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain names and arrays, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> HeldOutError:
+        """Read what `to_dict` wrote, None for nan."""
+        return cls(*(np.array(values[name], dtype=np.float64) for name in ("in_sample", "left_out")))
 
 
 class ErrorSums:

@@ -23,6 +23,7 @@ from jointbench.identification.triangles import (
 )
 
 if TYPE_CHECKING:
+    from jointbench.identification.judgement import HeldOutError
     from jointbench.identification.physical import PhysicalParameters
 
 
@@ -304,6 +305,8 @@ class Estimate:
         notes: what a reader must know, in sentences.
         figures: the same as numbers and words by name, as plain values.
         physical: the physically possible parameters, of estimators that make them.
+        prior: rows (regressor | value) of what is known beside the data, each in its own σ, shape (n, p + 1).
+        held_out: errors with and without quarters of the time, of estimators that leave them out.
     """
 
     parameters: Array
@@ -315,6 +318,8 @@ class Estimate:
     notes: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
     physical: PhysicalParameters | None = None
+    prior: Array | None = None
+    held_out: HeldOutError | None = None
 
 
 def weighted_least_squares(regressor: Array, torque: Array, used: NDArray[np.bool_]) -> Estimate:

@@ -16,6 +16,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError, JointbenchError
 from jointbench.identification.delay import Delay
 from jointbench.identification.judgement import (
+    HeldOutError,
     TorqueError,
     TorqueInformation,
     Verdict,
@@ -90,6 +91,7 @@ class Model:
         friction: laws that joints have in place of their Coulomb and viscous friction, where there are any.
         memory: friction with memory that predicts in place of Coulomb and viscous friction, where it errs less on rows
             held out: `error` and `error_all` are with it, `parameters` beside Coulomb and viscous friction.
+        held_out: errors with and without quarters of the time, where the estimator left them out.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> [verdict.name for verdict in model.parameter_verdicts if verdict.word != "identified"]
@@ -124,6 +126,7 @@ class Model:
     made_physical: PhysicalParameters | None = None
     friction: ModelFriction | None = None
     memory: ModelMemory | None = None
+    held_out: HeldOutError | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,6 +218,7 @@ class Model:
             self.robot.modelled,
             self.uninformative,
             self.error_all.relative,
+            self.held_out,
         )
 
     @property

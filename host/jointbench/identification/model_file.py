@@ -17,7 +17,7 @@ from jointbench.errors import FileError
 from jointbench.files import is_sealed, json_values, sealed_json, text_of, what_changed, write_file
 from jointbench.identification.delay import Delay, given_delay
 from jointbench.identification.friction import ModelFriction, ModelMemory
-from jointbench.identification.judgement import TorqueError, TorqueInformation
+from jointbench.identification.judgement import HeldOutError, TorqueError, TorqueInformation
 from jointbench.identification.model import Model
 from jointbench.identification.rows import felt_by_sensor
 from jointbench.identification.settings import FitSettings
@@ -180,7 +180,7 @@ _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 """Of a fleet's models all have the same robot."""
 
 _Kind = TypeVar("_Kind", Whiteness, TorqueInformation)
-_Judgement = TypeVar("_Judgement", Whiteness, TorqueInformation, TorqueError)
+_Judgement = TypeVar("_Judgement", Whiteness, TorqueInformation, TorqueError, HeldOutError)
 
 FORMAT = "jointbench model"
 VERSION = 6
@@ -220,6 +220,7 @@ def write_model(model: Model, path: Path) -> Path:
         "robot": robot_values(model.robot),
         "friction": None if model.friction is None else model.friction.to_dict(),
         "memory": None if model.memory is None else model.memory.to_dict(),
+        "held_out": None if model.held_out is None else model.held_out.to_dict(),
         "provenance": model.provenance,
     }
     return write_file(path, sealed_json(plain(values)))
@@ -318,6 +319,9 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
         provenance=values["provenance"],
         friction=ModelFriction.from_dict(laws, base) if (laws := values.get("friction")) else None,
         memory=ModelMemory.from_dict(memory, base) if (memory := values.get("memory")) else None,
+        held_out=_of_joints("held_out", HeldOutError.from_dict(left), robot)
+        if (left := values.get("held_out"))
+        else None,
     )
 
 

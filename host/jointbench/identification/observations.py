@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.cutoff import CutoffChoice, choose_cutoff, motion_knee
 from jointbench.identification.delay import Delay, DelayRows, estimate_delay, given_delay
 from jointbench.identification.judgement import InformationSums, TorqueInformation, noise_in_band
 from jointbench.identification.parallel_filter import (
@@ -23,7 +24,7 @@ from jointbench.identification.parallel_filter import (
     spread,
     velocity_threshold,
 )
-from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
+from jointbench.identification.recorded_signals import RecordedSignals, bridge_gaps, recorded_signals
 from jointbench.identification.rows import AtSensor, Block, ChangedRows, JointRows, Rows, WithoutMotorSide
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import AppendBuffer, read_rows
@@ -74,6 +75,15 @@ def _arrays(block: Block) -> list[Array]:
 _IN_MEMORY = 24e6
 """Bytes of columns up to which blocks are kept in memory: some minutes of motion. Those of longer logs go to a file."""
 
+_COARSE_GAP = 0.025
+"""Gap that is bridged while a cut-off is looked for [s]: half a period of 20 Hz."""
+
+_DELAY_CUTOFF_HZ = 20.0
+"""Cut-off, at most, by which a log's delay is estimated before its own is chosen: delays up to 12 ms can be told."""
+
+_FEWEST = 16
+"""Samples of a part that says anything of the motion's band."""
+
 _DELAY_ROWS = 4096
 """Rows that a delay is estimated from, stretches spread evenly over the log: it needs them all in memory at once."""
 
@@ -96,6 +106,7 @@ class Observations:
         delay: between torque and motion, taken out of the torque here.
         outliers: samples that the average over periods left out, by each joint's position, then each one's torque,
             shape (2 n_joints,).
+        choice: of the cut-off, where it was chosen by prediction.
     """
 
     filter: ParallelFilter
@@ -104,6 +115,7 @@ class Observations:
     settings: FitSettings
     delay: Delay
     outliers: NDArray[np.intp]
+    choice: CutoffChoice | None = None
 
     @property
     def n_joints(self) -> int:
@@ -249,27 +261,65 @@ def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings)
         SignalError: the cut-off does not suit the sample rate.
     """
     signals = recorded_signals(run, robot, settings)
-    cutoff = default_cutoff(signals) if settings.cutoff_Hz is None else settings.cutoff_Hz
+    delay, choice = _known_delay(robot, settings, signals), None
+    cutoff = settings.cutoff_Hz
+    if cutoff is None and is_unknown(signals):
+        coarse = bridge_gaps(signals, _COARSE_GAP)
+        parts = list(valid_spans(coarse.valid, _FEWEST))
+        if parts:
+            knee = motion_knee(coarse, parts)
+            if delay is None:
+                delay = _delay_at(run, coarse, base, settings, min(knee, _DELAY_CUTOFF_HZ, 0.2 / coarse.spacing))
+            choice = choose_cutoff(coarse, base, parts, delay.seconds, knee)
+            if choice is not None and settings.delay is None and not delay.seconds.any():
+                # A short delay shows at the frequencies that a low cut-off takes away, and hides what these tell.
+                again = _delay_at(run, coarse, base, settings, choice.cutoff_Hz)
+                if again.seconds.any():
+                    delay = again
+                    choice = choose_cutoff(coarse, base, parts, delay.seconds, knee)
+    if cutoff is None:
+        cutoff = default_cutoff(signals) if choice is None else choice.cutoff_Hz
     if signals.spacing > signals.sample_period and cutoff > 0.5 / signals.spacing:
         raise FitError(
             f"cutoff_Hz = {cutoff:g} is beyond what run {run.path} tells, whose boards sent a sample each "
             f"{1e3 * signals.spacing:g} ms: at most {0.5 / signals.spacing:g} Hz, better {0.2 / signals.spacing:g}"
         )
     low_pass = LowPass(cutoff, signals.sample_period, settings.filter_order)
-    filtered = ParallelFilter(signals, base, low_pass)
-    parts = _parts(run, signals, low_pass)
-    stretches = tuple(cut(parts, low_pass))
-    settings = dataclasses.replace(
-        settings,
-        cutoff_Hz=cutoff,
-        velocity_threshold=velocity_threshold(settings, filtered, stretches),
-        rest_guard=0.5 / cutoff if settings.rest_guard is None else settings.rest_guard,
-    )
-    delay = _known_delay(robot, settings, signals) or _estimated_delay(run, filtered, parts, settings)
+    signals = bridge_gaps(signals, 0.5 / low_pass.cutoff_Hz)
+    filtered, stretches, settings = _filtered(run, signals, base, settings, low_pass)
+    if delay is None:
+        delay = _estimated_delay(run, filtered, _parts(run, signals, filtered.low_pass), settings)
     common = bool(np.all(delay.seconds == delay.seconds[0]))
-    decided = float(delay.seconds[0]) if common else tuple(float(seconds) for seconds in delay.seconds)
-    settings = dataclasses.replace(settings, delay=decided)
-    return Observations(filtered, stretches, signals.noise, settings, delay, signals.outliers)
+    seconds = float(delay.seconds[0]) if common else tuple(float(value) for value in delay.seconds)
+    settings = dataclasses.replace(settings, delay=seconds)
+    return Observations(filtered, stretches, signals.noise, settings, delay, signals.outliers, choice)
+
+
+def _filtered(
+    run: Run, signals: RecordedSignals, base: BaseParameters, settings: FitSettings, low_pass: LowPass
+) -> tuple[ParallelFilter, tuple[Stretch, ...], FitSettings]:
+    """Signals behind a low-pass, cut into stretches, and the settings with what follows from its cut-off."""
+    filtered = ParallelFilter(signals, base, low_pass)
+    stretches = tuple(cut(_parts(run, signals, low_pass), low_pass))
+    decided = dataclasses.replace(
+        settings,
+        cutoff_Hz=low_pass.cutoff_Hz,
+        velocity_threshold=velocity_threshold(settings, filtered, stretches),
+        rest_guard=0.5 / low_pass.cutoff_Hz if settings.rest_guard is None else settings.rest_guard,
+    )
+    return filtered, stretches, decided
+
+
+def _delay_at(run: Run, signals: RecordedSignals, base: BaseParameters, settings: FitSettings, cutoff: float) -> Delay:
+    """Estimate the delay behind a low-pass that is low enough for long ones."""
+    low_pass = LowPass(cutoff, signals.sample_period, settings.filter_order)
+    filtered, _, decided = _filtered(run, signals, base, settings, low_pass)
+    return _estimated_delay(run, filtered, _parts(run, signals, filtered.low_pass), decided)
+
+
+def is_unknown(signals: RecordedSignals) -> bool:
+    """Return whether neither repeats nor boards' filters tell of a recording's noise, as of somebody's log."""
+    return not signals.board_filters and not np.isfinite(signals.noise).any() and signals.series is None
 
 
 def _parts(run: Run, signals: RecordedSignals, low_pass: LowPass) -> list[slice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,13 @@ def is_still(robot: Robot, travel: Array) -> NDArray[np.bool_]:
     return np.asarray(travel <= _STILL * (high - low))
 
 
+class Gaps(NamedTuple):
+    """Gaps between valid samples: how many were bridged, and how many split the recording."""
+
+    bridged: int
+    split: int
+
+
 @dataclass(frozen=True)
 class RecordedSignals:
     """Positions and torques of a run at its own sample rate, periods averaged where asked.
@@ -119,6 +126,7 @@ class RecordedSignals:
         outliers: samples that the average over the periods left out, by each joint's position, then each one's torque,
             shape (2 n_joints,).
         series: the Fourier series through the positions, or None where it was not asked for.
+        gaps: of the recording, where they have been looked for.
     """
 
     time: Array
@@ -131,6 +139,7 @@ class RecordedSignals:
     spacing: float
     outliers: NDArray[np.intp]
     series: FourierFit | None = None
+    gaps: Gaps | None = None
 
 
 def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedSignals:
@@ -180,6 +189,42 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.n_outliers)
     series, valid = _series(run, run.excitation, time, position, valid)
     return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.n_outliers, series)
+
+
+def bridge_gaps(signals: RecordedSignals, longest: float) -> RecordedSignals:
+    """Interpolate positions and torques linearly across short gaps.
+
+    Args:
+        signals: of a recording.
+        longest: gap that is bridged [s], from one valid sample to the next; longer ones stay.
+
+    Returns:
+        The signals whose `valid` holds the bridged samples, too; the same ones where there is no gap.
+    """
+    edges = np.diff(signals.valid.astype(np.int8))
+    starts, stops = np.flatnonzero(edges == -1), np.flatnonzero(edges == 1)  # last before, last within a gap
+    stops = stops[np.searchsorted(stops, starts[0]) :] if len(starts) else stops
+    pairs = list(zip(starts.tolist(), stops.tolist(), strict=False))
+    short = [(start, stop + 1) for start, stop in pairs if (stop + 1 - start) * signals.sample_period <= longest]
+    if not short:
+        return dataclasses.replace(signals, gaps=Gaps(0, len(pairs)))
+    valid = signals.valid.copy()
+    position, torque = (_copied(values) for values in (signals.position, signals.torque))
+    for start, stop in short:
+        share = np.linspace(0.0, 1.0, stop - start + 1)[1:-1, None]
+        for values in (position, torque):
+            values[start + 1 : stop] = (1.0 - share) * values[start] + share * values[stop]
+        valid[start + 1 : stop] = True
+    gaps = Gaps(len(short), len(pairs) - len(short))
+    return dataclasses.replace(signals, position=position, torque=torque, valid=valid, gaps=gaps)
+
+
+def _copied(values: Array) -> Array:
+    copy = scratch_array(values.shape, np.float64)
+    for part in chunks(len(values)):
+        copy[part] = read_rows(values, part)
+        release_pages(copy)
+    return copy
 
 
 def _check_measured(run: Run, name: str, values: Array) -> None:

@@ -27,8 +27,10 @@ class FitSettings:
     """Settings by which a recording becomes rows of a least-squares problem.
 
     Attributes:
-        cutoff_Hz: of the zero-phase low-pass on positions, torques and regressor columns. None: 10 times the
-            frequency below which 99 % of the motion lies, but 20 Hz at least and a fifth of the sample rate at most.
+        cutoff_Hz: of the zero-phase low-pass on positions, torques and regressor columns. None: of a log of which
+            nothing but its samples is known, the one that predicts quarters of the time best that were left out
+            (`choose_cutoff`); of a recording of boards, 10 times the frequency below which 99 % of the motion lies, but
+            20 Hz at least and a fifth of the sample rate at most.
         filter_order: of that Butterworth filter's single pass.
         velocity_threshold: rows of a joint not faster than this are not fitted, per joint [rad/s or m/s].
             None: 3 % of the joint's largest speed.

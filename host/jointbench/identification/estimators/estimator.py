@@ -87,6 +87,10 @@ class JoinedRows:
 
 
 DEFAULT = "wls"
+"""Of runs whose noise is known, from repeats or the boards' filters."""
+
+FOR_LOGS = "map"
+"""Of logs of which nothing but their samples is known."""
 
 
 class Estimator(Protocol):
@@ -119,6 +123,9 @@ _ROOM = "jointbench.identification.estimators"
 
 _KNOWN = {
     "wls": _Entry("estimator", "WeightedLeastSquares", "each joint weighted by its own noise; the default"),
+    "map": _Entry(
+        "maximum_a_posteriori", "MaximumAPosteriori", "beside a prior of possible bodies, judged by time left out"
+    ),
     "ols": _Entry("estimator", "OrdinaryLeastSquares", "all torques weighted alike, for comparison"),
     "irls": _Entry("estimator", "RobustLeastSquares", "rows far off count less: for torques with gross errors"),
     "ridge": _Entry(

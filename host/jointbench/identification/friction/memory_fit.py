@@ -19,7 +19,7 @@ from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
 from jointbench.model import BaseParameters
 
-ESTIMATORS = ("wls", "ols", "irls")
+ESTIMATORS = ("map", "wls", "ols", "irls")
 """Beside these it is fitted where nothing else is asked for; the others' parameters are not of the rows alone."""
 
 MEMORY = "memory"
@@ -213,7 +213,10 @@ class _FamilySearch:
                     own = columns_of_block.get(j, np.zeros((0, len(block.torque))))
                     if used is not None and len(own):
                         own = own[np.concatenate([used[number] for number in friction.on_joint(j)])]
-                    table = np.vstack([regressor, own, block.torque[None, :, j]])[:, rows]
+                    # Without memory a joint at rest has no model: such rows would bend what all joints share.
+                    modelled = slice(None) if used is None or friction.on_joint(j) else block.used[rows, j]
+                    table = np.vstack([regressor, own, block.torque[None, :, j]])[:, rows[modelled]]
+                    of_fold = fold[modelled]
                     here = tables[j] or _Table(
                         base,
                         friction.on_joint(j),
@@ -221,9 +224,9 @@ class _FamilySearch:
                         np.zeros(FOLDS, dtype=np.intp),
                     )
                     tables[j] = here
-                    for k in np.unique(fold).tolist():
-                        here.products[k] += table[:, fold == k] @ table[:, fold == k].T
-                        here.counts[k] += np.count_nonzero(fold == k)
+                    for k in np.unique(of_fold).tolist():
+                        here.products[k] += table[:, of_fold == k] @ table[:, of_fold == k].T
+                        here.counts[k] += np.count_nonzero(of_fold == k)
         return [table if table is not None and table.counts.all() else None for table in tables]
 
     def _choice(self, tables: Sequence[_Table | None], group: list[int]) -> Iterator[_Choice]:
@@ -351,15 +354,27 @@ class _Together:
                 n += counts[a]
             grams.append(embedding.T @ shift.T @ table.products[picked].sum(axis=0) @ shift @ embedding)
             had.append(int(table.counts[picked].sum()))
+        prior = self._prior(start, free, size)
         spread = sigma[[table is not None for table in tables]]
         which, solution = np.full(int(ends[-1]), memory), np.zeros(size)
         for _ in range(_ROUNDS):
-            solution = _solved(np.sum([g / s**2 for g, s in zip(grams, spread, strict=True)], axis=0), len(free), which)
+            whole = np.sum([g / s**2 for g, s in zip(grams, spread, strict=True)], axis=0)
+            solution = _solved(whole + prior, len(free), which)
             mean_squares = [max(float(solution @ gram @ solution), 0.0) / n for gram, n in zip(grams, had, strict=True)]
             spread = np.maximum(np.sqrt(mean_squares), 1e-9 * spread.max())
         parameters = start.copy()
         parameters[free] += solution[: len(free)]
         return parameters, solution[len(free) : -1]
+
+    def _prior(self, start: Array, free: NDArray[np.intp], size: int) -> Array:
+        """Products of the rows by which the estimate knows of its parameters beside the data, (size, size)."""
+        rows = self.search.plain.prior
+        if rows is None:
+            return np.zeros((size, size))
+        own = np.zeros((len(rows), size))
+        own[:, : len(free)] = rows[:, free]
+        own[:, -1] = rows[:, -1] - rows[:, :-1] @ start
+        return own.T @ own
 
 
 def _solved(products: Array, n_free: int, which: NDArray[np.bool_]) -> Array:

@@ -17,7 +17,7 @@ from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.model import FrictionState, Prediction
 from jointbench.identification.observations import Observations
 from jointbench.identification.parallel_filter import Stretch, spread
-from jointbench.identification.rows import BaseColumns, Block, JointRows, PredictedTorqueRows, Rows
+from jointbench.identification.rows import BaseColumns, Block, ChangedRows, JointRows, PredictedTorqueRows, Rows
 from jointbench.model import BaseParameters
 from jointbench.model.chosen_columns import DriveTerms
 from jointbench.model.model_columns import drive_parameter_names
@@ -284,6 +284,21 @@ class ModelMemory:
         """
         return MemoryRows(rows, observations, self)
 
+    def without_friction(self, rows: Rows, observations: Observations) -> BesideMemoryRows:
+        """Rows of what is left beside the friction with memory, its weights being known.
+
+        Args:
+            rows: to fit.
+            observations: that they are of.
+        """
+        return BesideMemoryRows(rows, observations, self)
+
+    def with_parameters(self, parameters: Array) -> ModelMemory:
+        """The same friction beside other base parameters, shape (rank,)."""
+        names = self.base.leading_names
+        own = np.isin(names, [f"{axis.name}.coulomb" for axis, _ in self.axes])
+        return replace(self, parameters=np.where(own, 0.0, parameters))
+
     @cached_property
     def terms(self) -> MemoryTerms:
         """The same as plain tables."""
@@ -395,6 +410,33 @@ class MemoryRows(PredictedTorqueRows):
                 torque[:, j] += np.concatenate([weights[number] for number in columns.on_joint(j)]) @ found
             joints = tuple(JointRows(np.zeros(1, dtype=np.intp), column[None]) for column in torque.T)
             yield replace(block, joints=joints, n_parameters=1)
+
+
+@dataclass(frozen=True, eq=False)
+class BesideMemoryRows(ChangedRows):
+    """Rows less the friction with memory, whose axes have no Coulomb friction; all complete ones count at their joints.
+
+    Attributes:
+        observations: that the rows are of.
+        memory: friction with its weights.
+    """
+
+    observations: Observations
+    memory: ModelMemory
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, block by block."""
+        memory = self.memory
+        columns = columns_of(self.observations, [(axis, f.carriers) for axis, f in memory.axes], memory.load)
+        weights = [friction.weights for _, friction in memory.axes]
+        kept = memory.with_parameters(np.ones(memory.base.rank)).parameters
+        for block, friction in zip(self.rows.blocks(), columns.blocks(), strict=True):
+            torque, used = block.torque.copy(), block.used.copy()
+            for j, own in friction.items():
+                torque[:, j] -= np.concatenate([weights[number] for number in columns.on_joint(j)]) @ own
+                used[:, j] |= block.complete & bool(block.used[:, j].any())
+            joints = tuple(JointRows(which, columns * kept[which][:, None]) for which, columns in block.joints)
+            yield replace(block, joints=joints, torque=torque, used=used)
 
 
 def columns_of(observations: Observations, axes: Sequence[tuple[Axis, Carriers]], load: Array) -> MemoryColumns:

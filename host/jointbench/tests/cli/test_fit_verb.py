@@ -121,7 +121,7 @@ def test_an_unknown_option_of_the_estimator_is_one_sentence(recorded: list[str],
 
 def test_nothing_said_is_nothing_asked():
     options = build_parser().parse_args(["fit", "run"])
-    assert fit_options.fit_options(options) == ("wls", {}, {}, None)
+    assert fit_options.fit_options(options) == (None, {}, {}, None)
 
 
 def asked(*arguments: str) -> object:

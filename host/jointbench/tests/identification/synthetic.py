@@ -129,6 +129,13 @@ def run_of(
     )  # fmt: skip
 
 
+def as_log(run: Run) -> Run:
+    """The same as somebody's log, of which neither plan nor boards' filters are known."""
+    play_tick = np.full(run.samples.n_samples, -1)
+    samples = dataclasses.replace(run.samples, board_filters=None, play_tick=play_tick)
+    return dataclasses.replace(run, samples=samples, excitation=None, repeats=0)
+
+
 @lru_cache(maxsize=8)
 def _one_playing(
     robot: Robot, motion_seed: int, full_parameters: tuple[float, ...], basis: Basis

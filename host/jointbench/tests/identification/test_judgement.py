@@ -51,6 +51,22 @@ def test_words_on_joints_and_the_whole():
     assert str(judge_whole(fine, np.array([0.02, 0.04]))).startswith("model: identified (worst joint b: torque error 4")
 
 
+@pytest.mark.parametrize(
+    ("error", "left_out", "word"),
+    [
+        (0.05, 0.06, "identified"),
+        (0.05, 0.08, "poor fit"),  # below a tenth, but 1.6 times the error of the fit
+        (0.05, 0.12, "poor fit"),
+        (0.05, 0.4, "refused"),
+        (0.12, 0.11, "poor fit"),  # the error of the fit counts where it is larger
+    ],
+)
+def test_a_joint_is_judged_by_time_left_out(error: float, left_out: float, word: str):
+    verdict = judge_joint("j1", error, 0.9, left_out=left_out, optimism=left_out / error)
+    assert verdict.word == word
+    assert f"{left_out:.1%} on time left out of the fit" in verdict.reason
+
+
 def test_torque_error_counts_only_what_is_counted():
     measured = np.array([[3.0, 1.0], [4.0, 1.0], [100.0, 1.0]])
     predicted = measured + np.array([[0.3, 0.0], [0.4, 0.0], [50.0, 0.0]])

@@ -8,11 +8,11 @@ import pytest
 from jointbench import fit
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.recorded_signals import filled, spacing
+from jointbench.identification.recorded_signals import bridge_gaps, filled, recorded_signals, spacing
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS
 from jointbench.recording import Run
-from jointbench.tests.identification.synthetic import arm, synthetic_run
+from jointbench.tests.identification.synthetic import arm, as_log, synthetic_run
 
 ALL = np.ones(2, dtype=np.bool_)
 # Of the polynomial through six points 8 ms apart of a 3 Hz wave: (2π 3 · 0.008)⁶ / 6! · max |Π (x - k)|, at the ends.
@@ -104,3 +104,50 @@ def test_the_cutoff_follows_the_samples() -> None:
     assert chosen <= 0.2 * 125.0 + 1e-9
     with pytest.raises(FitError, match=r"cutoff_Hz = 80 is beyond what run synthetic tells, .* 8 ms: at most 62\.5 Hz"):
         fit(run, settings=FitSettings(cutoff_Hz=80.0))
+
+
+def log_with_gaps(*gaps: slice) -> Run:
+    run = as_log(synthetic_run(arm(2), motion_seed=1, noise_seed=1, repeats=1))
+    valid = run.samples.valid.copy()
+    torque = run.samples.motor_torque
+    assert torque is not None
+    torque = torque.copy()
+    for gap in gaps:
+        valid[gap], torque[gap] = False, np.nan
+    return dataclasses.replace(run, samples=dataclasses.replace(run.samples, valid=valid, motor_torque=torque))
+
+
+def test_short_gaps_are_bridged_by_straight_lines_and_long_ones_stay() -> None:
+    run = log_with_gaps(slice(0, 3), slice(1000, 1009), slice(2000, 2040), slice(9995, None))
+    signals = recorded_signals(run, run.robot, FitSettings())
+    bridged = bridge_gaps(signals, 0.025)
+    assert bridged.gaps == (1, 1)  # what lies before the first valid sample, or behind the last, is no gap
+    assert bridged.valid[1000:1009].all()
+    assert not bridged.valid[2000:2040].any()
+    ends = signals.torque[[999, 1009]]
+    np.testing.assert_allclose(bridged.torque[999:1010], np.linspace(*ends, 11), rtol=1e-12)
+    kept = signals.valid
+    np.testing.assert_array_equal(bridged.torque[kept], signals.torque[kept])
+    assert np.isnan(signals.torque[1000:1009]).all()  # the recording's own stay as they are
+
+
+def test_a_gap_as_long_as_allowed_is_bridged() -> None:
+    signals = recorded_signals(log_with_gaps(slice(1000, 1009)), arm(2), FitSettings())
+    assert bridge_gaps(signals, 0.0101).gaps == (1, 0)  # 10 ms from one valid sample to the next
+    assert bridge_gaps(signals, 0.0099).gaps == (0, 1)
+
+
+def test_a_log_in_many_pieces_is_fitted_as_a_whole() -> None:
+    """Gaps of 2 to 9 ms all over a log of 10 s split it into pieces too short for any filter, if not bridged."""
+    rng = np.random.default_rng(0)
+    starts = np.cumsum(rng.integers(120, 230, 57))
+    gaps = [slice(int(start), int(start + rng.integers(2, 10))) for start in starts]
+    whole, gappy = (
+        fit(log, settings={"cutoff_Hz": 20.0, "delay": 0.0}) for log in (log_with_gaps(), log_with_gaps(*gaps))
+    )
+    assert gappy.rows == pytest.approx(whole.rows, rel=0.02)
+    # What is interpolated over 9 ms is off by far less than a period of 20 Hz smears.
+    assert np.abs((gappy.parameters - whole.parameters) / whole.sigma).max() < 0.5
+    assert any(
+        "57 gaps of at most half a period of the cut-off are bridged, 0 longer ones" in note for note in gappy.notes
+    )

@@ -65,7 +65,7 @@ def test_defaults_are_of_the_kinds_that_options_may_be(name: str):
 
 
 def test_what_is_not_known_is_named():
-    with pytest.raises(FitError, match=r"estimator 'lasso' is not known; the estimators are wls, ols"):
+    with pytest.raises(FitError, match=r"estimator 'lasso' is not known; the estimators are wls, map, ols"):
         make_estimator("lasso")
     with pytest.raises(FitError, match=r"'irls' has no option 'loos'; its options are loss, tuning"):
         make_estimator("irls", {"loos": "huber"})
