@@ -114,6 +114,7 @@ class Content:
         torque_note: what the panels of torque show and what they leave out.
         torques, residuals, spectra: panels, one per joint.
         fit: how the model was made, and what is left unexplained.
+        cutoffs: panels, one per run whose cut-off was chosen by prediction.
         parameter_note: how many of each verdict, and what the words mean.
         parameters: groups of rows.
         friction_note: what the curves of friction show.
@@ -138,6 +139,7 @@ class Content:
     residuals: tuple[Panel, ...]
     spectra: tuple[Panel, ...]
     fit: tuple[FitFact, ...]
+    cutoffs: tuple[Panel, ...]
     parameter_note: str
     parameters: tuple[ParameterGroup, ...]
     friction_note: str

@@ -14,7 +14,6 @@ from jointbench.arrays import Array
 from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.identification.comparison import Comparison, check_comparable, compare
-from jointbench.identification.estimators.estimator import DEFAULT
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.validation import common_cutoff, judging_settings
@@ -186,9 +185,12 @@ def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
     fit_run, verification_run = (shlex.quote(str(run.path)) for _, run in evidence.runs)
     fitted = [shlex.quote(str(run["run"])) for run in fitted_runs(model)]
     fit = f"jointbench fit {' '.join(fitted)} --together" if len(fitted) > 1 else f"jointbench fit {fit_run}"
-    if model.estimator != DEFAULT:
-        options = (f" --option {shlex.quote(f'{name}={_option(value)}')}" for name, value in model.options.items())
-        fit += f" --estimator {model.estimator}{''.join(options)}"
+    options = (
+        f" --option {shlex.quote(f'{name}={_option(value)}')}"
+        for name, value in model.options.items()
+        if value is not None  # which is what no option says
+    )
+    fit += f" --estimator {model.estimator}{''.join(options)}"
     fit += "".join(_settings_flags(model))
     if model.friction is not None:
         laws = model.friction.laws.laws.items()

@@ -26,6 +26,7 @@ from jointbench.results.digits import column, percent, torque_unit
 from jointbench.results.panels import (
     PALETTE,
     TEXT,
+    cutoff_panel,
     excitation_panel,
     house_style,
     inline_svg,
@@ -125,6 +126,19 @@ def excitation_panels(robot: Robot, excitation: Excitation) -> tuple[Panel, ...]
             panels.append(
                 panel_of(figure, f"excitation-{joint}", margins.joint, note, "planned motion within its limits")
             )
+    return tuple(panels)
+
+
+def cutoff_panels(model: Model) -> tuple[Panel, ...]:
+    """Return the error of each cut-off that was tried on time left out, of each run that chose one by it."""
+    panels: list[Panel] = []
+    with panel_style():
+        choices = zip(model.figures.get("cutoffs_tried", ()), model.figures.get("cutoffs_chosen", ()), strict=True)
+        for number, (tried, chosen) in enumerate(choices):
+            figure = cutoff_panel(np.array(tried, dtype=np.float64), float(chosen))
+            name = "cut-off" if number == 0 else f"cut-off, run {number + 1}"
+            note = f"{chosen:.3g} Hz is taken"
+            panels.append(panel_of(figure, f"cutoff-{number}", name, note, "error on unseen quarters of the time"))
     return tuple(panels)
 
 

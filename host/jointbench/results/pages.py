@@ -25,6 +25,7 @@ from jointbench.results.digits import (
 )
 from jointbench.results.evidence import ComparisonEvidence, Evidence, provenance_rows, reproduce_commands
 from jointbench.results.joint_panels import (
+    cutoff_panels,
     excitation_panels,
     friction_curves,
     friction_panels,
@@ -95,6 +96,7 @@ def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Conten
         residuals=residual_panels(model, validation),
         spectra=spectrum_panels(model, validation),
         fit=fit_facts(evidence),
+        cutoffs=cutoff_panels(model),
         parameter_note=parameter_note(model),
         parameters=parameter_groups(model),
         friction_note=friction_note(evidence, curves),

@@ -249,6 +249,29 @@ def excitation_panel(
     return figure
 
 
+def cutoff_panel(tried: Array, chosen: float) -> Figure:
+    """Error on time left out by cut-off, over that of the best, and the cut-off that was taken.
+
+    Args:
+        tried: cut-off [Hz] and relative error of each, shape (n, 2).
+        chosen: the one that was taken [Hz].
+    """
+    figure, (axes,) = stack([110.0])
+    axes.set_xscale("log")
+    axes.plot(tried[:, 0], 100.0 * (tried[:, 1] - 1.0), "o-", color=PALETTE.measured, linewidth=1.2, markersize=3.5)
+    axes.axvline(chosen, color=PALETTE.limit, linewidth=1.0, dashes=(4, 3), zorder=3)
+    axes.set_ylim(-0.06 * axes.get_ylim()[1], axes.get_ylim()[1])
+    mark_vertical(axes, most=4)
+    places = [f for decade in range(-2, 5) for f in (10.0**decade, 2.0 * 10.0**decade, 5.0 * 10.0**decade)]
+    low, high = axes.get_xlim()
+    inside = [f for f in places if low <= f <= high]
+    labels = [f"{f:g}" for f in inside]
+    axes.set_xticks(inside, [*labels[:-1], f"{labels[-1]} Hz"] if labels else labels)
+    axes.set_xticks([], minor=True)
+    name_vertical(axes, "%")
+    return figure
+
+
 def _draw_bounds(axes: Axes, low: float, high: float) -> None:
     """Draw two dashed lines across."""
     for bound in (low, high):

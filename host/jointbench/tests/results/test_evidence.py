@@ -135,12 +135,11 @@ def test_each_run_of_a_model_of_several_counts_as_fitted(example: Example) -> No
 def test_commands_get_the_same_model_again(example: Example) -> None:
     fit, report = reproduce_commands(evidence_of(example))
     cutoff = example.model.settings.cutoff_Hz
-    assert fit == f"jointbench fit runs/fit --cutoff-Hz {cutoff} --out model.json"
+    assert fit == f"jointbench fit runs/fit --estimator map --cutoff-Hz {cutoff} --out model.json"
     assert report == "jointbench report model.json runs/fit runs/verification --out report.html"
     model = dataclasses.replace(of_several(example), estimator="irls", options={"loss": "bisquare", "tuning": None})
     expected = (
-        "jointbench fit 'runs/other fit' runs/fit --together --estimator irls --option loss=bisquare "
-        "--option tuning=none --out model.json"
+        "jointbench fit 'runs/other fit' runs/fit --together --estimator irls --option loss=bisquare --out model.json"
     )
     assert reproduce_commands(evidence_of(example, model=model))[0] == expected
 
@@ -153,7 +152,7 @@ def test_commands_have_the_settings_that_were_asked_for(example: Example) -> Non
     ]
     model = dataclasses.replace(example.model, provenance={"runs": runs, "versions": {}})
     fit, _ = reproduce_commands(evidence_of(example, model=model))
-    assert "--together --cutoff-Hz 12.5 --torque joint --interval 0.0,5.25 --out" in fit
+    assert "--together --estimator map --cutoff-Hz 12.5 --torque joint --interval 0.0,5.25 --out" in fit
     asked["interval"] = None
     runs[0]["settings"] = asked | {"torque": "motor"}
     fit, _ = reproduce_commands(evidence_of(example, model=model))
