@@ -171,9 +171,9 @@ class Board(Joint):
     def watchdog(self, timeout_ms):
         if timeout_ms == self._dog_ms:  # as at each ARM but the first, which waits for it
             return
-        super().watchdog(timeout_ms)
+        self._dog, self._dog_ms = self._dog_class(timeout=timeout_ms), timeout_ms  # as Joint does, in half the time
         if self._fused:
-            self._fused.watch(self._dog_ms)
+            self._fused.watch(timeout_ms)
 
     def flush(self):
         if self._fused:

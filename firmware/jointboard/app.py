@@ -98,13 +98,14 @@ def _boot(board, modules):
 
 
 def _first_tick(board):
-    global _clock_runs
+    global _clock_runs, _turns_are_timed
     received = board.wait_tick()
     before = board.stopwatch_us()
     for one in _motors:
         one.first_tick()
         one.link.line[framing.LONGEST_TICK] = 0  # a Hal that notes it itself has seen the boot
     _clock_runs = board.stopwatch_us() != before
+    _turns_are_timed = _clock_runs and not hasattr(board, "kernels")
     board.apply()
     for one in _motors:
         one.link.arrived(received)
@@ -150,10 +151,11 @@ def _loop_of_kernels(board):
     before, after, hal = board.kernels
     only = _motors[0]
     go, table, line, budget, tell = step, only.link.cells_at, only.link.line_at, board.budget, framing.post
-    gap, plain, pinged, described = tick.EVENT_GAP, tick.EVENT_BLOCK, framing.PINGED, framing.DESCRIBED
+    gap, pinged, described = tick.EVENT_GAP, framing.PINGED, framing.DESCRIBED
     if only.link.shared:
         described |= framing.YIELD
     state, armed, running, unusual = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING, motor.FOR_PYTHON
+    at_rest = unusual | EVENT_STATUS
     cells, go_on, requests = only.cells, only.go_on_after_a_gap, only.requests
     see_to, receive, after_errands = only.see_to, only.receive, _after_errands
     while True:
@@ -166,11 +168,12 @@ def _loop_of_kernels(board):
         if late:
             events |= _of_its_own()
         if events:
-            if events == plain or (armed <= cells[state] <= running and not events & unusual):
+            if not events & at_rest or (armed <= cells[state] <= running and not events & unusual):
                 tell(line, table, events)
             else:
                 see_to(events)
                 after_errands(events)
+                received = 0  # no motor has power: a request waits for the next tick, both would take more than one
         if received:
             found = hear(line, table)
             if found == pinged:
@@ -241,7 +244,7 @@ def _say_the_rest(board):
 def _after_errands(events):
     """What takes time and memory, so while the motor rests: a tick that told or heard something is over but for this.
 
-    A Hal with kernels counts by itself how long its turns take, in motion too.
+    A Hal with kernels counts by itself how long its turns take, in motion too; of others it is looked up here.
     """
     if _driving():
         return
@@ -252,7 +255,7 @@ def _after_errands(events):
             break
     if events & EVENT_STATUS:
         _judge_trial()
-    if _clock_runs:
+    if _turns_are_timed:
         # From the tick's instant to the end of its work: ticks in which nothing is told or heard do a part of it.
         spent = (_board.stopwatch_us() - _motors[0].publisher.now_us()) & 0xFFFFFFFF
         for side in _links:
@@ -261,13 +264,13 @@ def _after_errands(events):
 
 def _collect():
     before = _board.stopwatch_us()
-    gc.collect()
+    free = rooms.collect()
     pause = (_board.stopwatch_us() - before) & 0xFFFFFFFF
     for side in _links:
         side.errands = 0
         if _clock_runs:
             side.line[framing.LONGEST_COLLECTION] = max(side.line[framing.LONGEST_COLLECTION], pause)
-        side.line[framing.HEAP_FREE] = gc.mem_free()
+        side.line[framing.HEAP_FREE] = free
 
 
 def _driving():
@@ -291,6 +294,7 @@ _board = None
 _motors = ()
 _links = ()
 _clock_runs = False  # stopwatch_us() goes on within a tick; an emulated board's may not
+_turns_are_timed = False  # here, because the Hal does not
 _trial_s = 0
 
 

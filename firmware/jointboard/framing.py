@@ -254,6 +254,32 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
 
 
 @micropython.viper
+def describe(line: ptr32, cells: ptr32, buffer: ptr8, what: int):
+    """Describe for post() a frame that is told as of this tick, whose body stands in a buffer from byte BODY on.
+
+    `what`: its type, and the body's length above the lowest byte.
+    """
+    kind = what & 255
+    line[SOURCE] = int(buffer)
+    line[BODY_LENGTH] = what >> 8
+    line[KIND] = kind
+    line[NODE] = cells[BOARD_NODE]
+    line[TIME] = ptr32(cells[INPUTS])[1]
+    frozen = 0
+    line[RESERVE] = LEFT_BY_REPORTS
+    if kind < FIRST_FROM_BOARD:
+        frozen = FROZEN >> kind
+    elif kind == MESSAGE_YIELD:
+        frozen = 1
+    elif kind >= MESSAGE_ACK:
+        frozen = FROZEN_ANSWERS >> (kind - MESSAGE_ACK)
+        line[RESERVE] = LEFT_BY_ANSWERS
+    line[SEED] = line[SCHEMA]
+    if frozen & 1:
+        line[SEED] = 0
+
+
+@micropython.viper
 def acknowledge(line: ptr32, cells: ptr32, answer: int, value: int):
     """Describe for post() the ACK of the request in FRAME; `answer`: its type, and a refusal above the lowest byte."""
     frame = ptr32(line[FRAME])

@@ -13,10 +13,9 @@ from micropython import const
 from jointboard import rooms, framing, tick, wire
 from jointboard.crc_tables import tables
 from jointboard.framing import (
-    ASKED, BLOCK_AT, BODY, BODY_LENGTH, CLOCK_AT, CODE, CUT_AT, DESCRIBED, ENCODED, ENCODED_AT, END, FRAME, GIVEN,
-    GONE, KIND, LARGEST, LEFT_BY_REPORTS, NEXT, NODE, PONG_AT, PROTOCOL, RECEIVED_AT, RECEIVED_MASK, REPORT_AT,
-    REQUEST, RESERVE, RING, RING_AT, SAMPLES, SCHEMA, SEED, SHARED, SOURCE, SPILL, TABLES_AT, TAIL, TARGET,
-    TARGET_SIZE, TIME, acknowledge, drain, hear, post,
+    ASKED, BLOCK_AT, BODY, CLOCK_AT, CODE, CUT_AT, DESCRIBED, ENCODED, ENCODED_AT, END, FRAME, GIVEN, GONE, LARGEST,
+    LEFT_BY_REPORTS, NEXT, PONG_AT, PROTOCOL, RECEIVED_AT, RECEIVED_MASK, REPORT_AT, REQUEST, RING, RING_AT, SAMPLES,
+    SCHEMA, SHARED, SPILL, TABLES_AT, TAIL, TARGET, TARGET_SIZE, acknowledge, describe, drain, hear, post,
 )  # fmt: skip
 from jointboard.registers import word
 
@@ -55,10 +54,6 @@ def address(buffer):
 def aligned(memory, size):
     """Where in memory of twice the size a ring of a power of two may begin that a DMA can go round."""
     return word((uctypes.addressof(memory) + size - 1) & -size)
-
-
-def seed(kind):
-    return 0 if kind in wire.FROZEN else wire.SCHEMA_HASH
 
 
 class Link:
@@ -101,22 +96,15 @@ class Link:
         if hasattr(board, "join"):
             board.join(line)
 
-    def send(self, kind, node, time_us, buffer, length, left):
-        """Queue the frame whose body of `length` bytes stands in `buffer`; `left` bytes of the ring stay free.
+    def send(self, kind, buffer, length):
+        """Queue the frame whose body of `length` bytes stands in `buffer` from byte BODY on, which has room for a CRC.
 
         False: there was no room, it is dropped.
         """
-        line = self.line
         if kind >= FIRST_ANSWER and not self._answering:
             return True
         self.errands += 1
-        line[SOURCE] = address(buffer)
-        line[BODY_LENGTH] = length
-        line[KIND] = kind
-        line[NODE] = node
-        line[TIME] = word(time_us)
-        line[SEED] = word(seed(kind))
-        line[RESERVE] = left
+        describe(self.line_at, self.cells_at, buffer, kind | length << 8)
         return post(self.line_at, self.cells_at, DESCRIBED) == 0
 
     def transmit(self, room):

@@ -24,7 +24,7 @@ class Motor:
     def __init__(self, board, image, files="settings"):
         self.board, self.image, self.files = board, image, files
         self.module = identity.NO_MODULE  # type and serial number, as config.json has them
-        self.introduction = None  # body of the HELLO_ACK; None: registers were written since it was made
+        self.introduction = None  # frame of the HELLO_ACK; None: registers were written since it was made
         self.cells = cells = registers.new_cells()
         self._inputs = board.inputs
         registers.set_facts(cells, board.facts)

@@ -191,7 +191,7 @@ def loop_of_kernels(board, first, second, after_errands, not_as_usual):
     table, line = first.link.cells_at, first.link.line_at
     other_table, other_line = second.link.cells_at, second.link.line_at
     tell, listen, code, budget, plain = framing.post, hear, encode, board.budget, tick.EVENT_BLOCK
-    pinged, described = framing.PINGED, framing.DESCRIBED | framing.YIELD
+    pinged, described, at_rest = framing.PINGED, framing.DESCRIBED | framing.YIELD, FOR_PYTHON | tick.EVENT_STATUS
     cells, other_cells, unusual, speaking = first.cells, second.cells, FOR_PYTHON, board.speaking
     state, armed, running, most_received = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING, MOST_RECEIVED
     while True:
@@ -227,6 +227,9 @@ def loop_of_kernels(board, first, second, after_errands, not_as_usual):
             else:
                 second.see_to(others)
                 after_errands(others)
+        if received and (events | others) & at_rest:
+            if not (armed <= cells[state] <= running or armed <= other_cells[state] <= running):
+                received = 0  # as in app.py: requests wait for the next tick
         if received:
             served = False
             found = listen(line, table)

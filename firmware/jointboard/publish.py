@@ -10,7 +10,7 @@ from micropython import const
 
 from jointboard import framing, image, tick, wire
 from jointboard.bounds import in_register_units
-from jointboard.framing import BODY, LEFT_BY_ANSWERS, LEFT_BY_REPORTS, LONGEST_TICK, MISSED, TICKS_MISSED, post
+from jointboard.framing import BODY, LONGEST_TICK, MISSED, TICKS_MISSED, post
 from jointboard.registers import word
 
 DICT_HEAD = const(6)
@@ -60,17 +60,12 @@ class Publisher:
     def report(self, kind, *fields):
         """Send a message that nobody asked for."""
         wire.pack(kind, self._reply, BODY, *fields)
-        self._send(kind, self._reply, wire.BODIES[kind][1], LEFT_BY_REPORTS)
+        self._link.send(kind, self._reply, wire.BODIES[kind][1])
 
     def answer(self, kind, *fields, items=0):
         """Answer a request; repeated items already stand behind the head, `items` bytes of them."""
         wire.pack(kind, self._reply, BODY, *fields)
-        self._send(kind, self._reply, wire.BODIES[kind][1] + items, LEFT_BY_ANSWERS)
-
-    def answer_by(self, kind, body):
-        """The same by a body that stands elsewhere."""
-        self._reply[BODY : BODY + len(body)] = body
-        self._send(kind, self._reply, len(body), LEFT_BY_ANSWERS)
+        self._link.send(kind, self._reply, wire.BODIES[kind][1] + items)
 
     def answer_values(self, first, count):
         for k in range(count):
@@ -115,6 +110,3 @@ class Publisher:
     def give_back_the_line(self):
         """End the board's turn on a shared line."""
         post(self._line_at, self._cells_at, framing.YIELD)
-
-    def _send(self, kind, buffer, length, left):
-        return self._link.send(kind, self._cells[wire.REGISTER_BOARD_NODE], self.now_us(), buffer, length, left)

@@ -4,9 +4,9 @@ has answered by a message of its own.
 A request that repeats the last one's type, sequence number, node and body is answered again and not carried out again:
 hosts retransmit. No request that could start the motor comes between a STOP and its repetition.
 
-Memory is collected at LOAD, at ARM only where much was asked since, and then not again until the motor rests. So of all
-requests but STOP only so many are served until then as there is memory for, some hundred; what comes after them gets
-no answer. (A PING takes no memory and never comes here.)
+Memory is collected at LOAD, at ARM only where half of what there is memory for was asked since, and then not again
+until the motor rests. So of all requests but STOP only so many are served until then as there is memory for, some
+hundred; what comes after them gets no answer. (A PING takes no memory and never comes here.)
 """
 
 import gc
@@ -16,7 +16,7 @@ from binascii import crc32
 
 from micropython import const
 
-from jointboard import framing, homing, identity, image, registers, settings, states, tick, wire
+from jointboard import rooms, framing, homing, identity, image, registers, settings, states, tick, wire
 from jointboard.framing import recall
 from jointboard.link import address
 
@@ -207,9 +207,8 @@ class Requests:
         return answer
 
     def _collect(self):
-        gc.collect()
+        self._most = min(MOST_WHILE_ARMED, max(rooms.collect() - ROOM_LEFT, 0) // ROOM_FOR_ONE)
         self._link.errands = 0
-        self._most = min(MOST_WHILE_ARMED, max(gc.mem_free() - ROOM_LEFT, 0) // ROOM_FOR_ONE)
 
     def _arm(self, token, config_crc):
         cells, playback = self._cells, self._playback
@@ -231,7 +230,7 @@ class Requests:
                 cells[STATE] = STATE_DISARMED
                 return wire.REFUSAL_INCOMPLETE, bad
         self._token = None
-        if self._link.errands > FEW and not states.driving(self.neighbour[STATE]):
+        if self._link.errands > max(FEW, self._most >> 1) and not states.driving(self.neighbour[STATE]):
             self._collect()
             self._publisher.excuse_gap()
         gc.disable()

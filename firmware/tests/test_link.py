@@ -1,5 +1,6 @@
 """Bytes and frames: what the host encodes, noise, a line that is too slow, and memory."""
 
+import json
 import random
 import struct
 import subprocess
@@ -227,6 +228,31 @@ def test_neither_ticks_nor_streaming_allocate(start_board: StartBoard) -> None:
     # The note does see the READ, which takes a tick to arrive; nothing else takes any, nor is anything collected.
     assert [k for k, bytes_ in enumerate(grown) if bytes_ != 0] == [1000]
     assert grown[1000] > 0
+
+
+# Where objects go after a collection by gc alone, and after one by rooms; what each leaves free.
+HOLES = """
+import gc
+import json
+from jointboard import rooms
+gc.collect()
+plain = gc.mem_free()
+holes = [id(object()) for _ in range(8)]
+told = rooms.collect()
+beyond = id(object())
+print(json.dumps([holes, beyond, plain, told, gc.mem_free(), rooms.intact()]))
+"""
+
+
+def test_after_a_collection_no_hole_is_searched(tmp_path: Path) -> None:
+    """MicroPython looks for memory from the first free block on, and a request makes a dozen searches."""
+    flash(tmp_path, program=HOLES)
+    command = [micropython(), "-X", "heapsize=256k", "main.py"]
+    run = subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True, text=True)
+    holes, beyond, plain, told, free, intact = json.loads(run.stdout)
+    assert beyond > max(holes)
+    assert free <= told <= plain  # what fills holes is not told as free
+    assert intact
 
 
 # Locks the heap once it plays, and opens it again after LOCKED ticks: an allocation in between is a MemoryError.

@@ -28,7 +28,8 @@ ring = bytearray(framing.SPILL)
 line = link.line
 line[framing.TARGET], line[framing.TARGET_SIZE] = address(ring), len(ring)
 line[framing.RECEIVED_MASK] = -1
-cells[framing.INPUTS] = address(bytearray(128))
+inputs = bytearray(128)
+cells[framing.INPUTS] = address(inputs)
 for vector in json.load(open("vectors.json")):
     kind, body, frame = vector["type"], bytes.fromhex(vector["body"]), bytes.fromhex(vector["frame"])
     buffer = bytearray(5) + body + bytearray(4)
@@ -58,7 +59,8 @@ for vector in json.load(open("vectors.json")):
     line[framing.CLOCK_AT] = address(clock)
     link.share(False)
     link._answering = True
-    sent = link.send(kind, vector["node"], vector["time_us"], raw, len(body), 0)
+    inputs[4:8] = clock
+    sent = link.send(kind, raw, len(body))
     framing.encode(link.line_at, 2 * framing.LARGEST)
     sent = sent and link.transmit(len(ring))
     fields = [field.hex() if isinstance(field, bytes) else field for field in fields]

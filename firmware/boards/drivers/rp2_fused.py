@@ -13,7 +13,7 @@ from uctypes import addressof
 import rp2
 from drivers import rp2_chip, rp2_turn
 from drivers.rp2_ring import Ring
-from drivers.rp2_turn import OUT
+from drivers.rp2_turn import DOG, DOG_LOAD, OUT
 from jointboard import framing
 
 RECEIVED = const(2048)  # bytes of the ring of what arrives; a power of two
@@ -119,6 +119,7 @@ class FusedLine:
         self.ring = Ring(self._base, request + 1, 1, RECEIVED)
         self._sender, self._request = rp2.DMA(), request
         self._sender_at = addressof(self._sender.registers)  # pyright: ignore[reportAttributeAccessIssue] (the stubs lack it)
+        self._dog_at, self._dog_counts = rp2_chip.WATCHDOG + rp2_chip.WATCHDOG_LOAD, rp2_chip.WATCHDOG_COUNTS
         first = motors[0]
         first._put(0, {
             rp2_turn.TIMER: rp2_chip.TIMER, rp2_turn.PERIOD: period_us,
@@ -153,9 +154,10 @@ class FusedLine:
         t[rp2_turn.DUE] = word(mem32[rp2_chip.TIMER] + LATER)
 
     def watch(self, timeout_ms):
-        """The watchdog has begun: each tick feeds it."""
-        self._motors[0].t[rp2_turn.DOG_LOAD] = rp2_chip.WATCHDOG_COUNTS * timeout_ms
-        self._motors[0].t[rp2_turn.DOG] = rp2_chip.WATCHDOG + rp2_chip.WATCHDOG_LOAD
+        """The watchdog has begun: each tick feeds it. ARM waits for this, so nothing is looked up in another file."""
+        t = self._motors[0].t
+        t[DOG_LOAD] = self._dog_counts * timeout_ms
+        t[DOG] = self._dog_at
 
     def edge(self, _pin):
         """The SYNC line's interrupt, a hard one."""
