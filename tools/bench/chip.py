@@ -43,7 +43,8 @@ class Turns:
         missed: ticks.
         late: samples that were taken more than 20 µs after their tick.
         lost: samples of those that were played, late ones included.
-        lost_in_all: of the recording, which ARM and START are in: to serve one may take longer than a tick.
+        lost_in_all: samples of the recording without one, by its ledger; HELLO, ARM and START are in it.
+        late_in_all: samples of the recording that were taken more than 20 µs after their tick.
         pings: that were answered, by each node.
         bytes_per_s: of DATA bodies, of all nodes.
         collected: memory was, meanwhile.
@@ -58,9 +59,15 @@ class Turns:
     late: int
     lost: int
     lost_in_all: int
+    late_in_all: int
     pings: int
     bytes_per_s: float
     collected: bool
+
+    @property
+    def lost_before(self) -> int:
+        """Samples lost at ARM and START; the ledger counts none that is only late."""
+        return self.lost_in_all - (self.lost - self.late)
 
 
 def bench(options: argparse.Namespace, console: Console) -> Result:
@@ -131,6 +138,7 @@ def judge(path: Path, tick_us: int, joints: int) -> Turns:
         late=late,
         lost=joints * (last - first) - sum(frame.body.count for frame in data) + late,
         lost_in_all=recorded.ledger.samples_lost,
+        late_in_all=sum(frame.body.count for frame in frames if frame.type is MessageType.DATA and frame.body.late_us),
         pings=sum(frame.type is MessageType.PONG for frame in frames) // joints,
         bytes_per_s=sum(len(frame.payload) for frame in data) / seconds,
         collected=len({(frame.node, frame.body.heap_free, frame.body.longest_gc_us) for frame in running}) > joints,
@@ -159,6 +167,7 @@ def make_checks(found: list[Turns]) -> tuple[Check, ...]:
             Check(f"{at}: a turn on average", each.mean_us, "<=", mean_us, "µs"),
             Check(f"{at}: longest turn", each.longest_us, "<=", longest_us, "µs"),
             Check(f"{at}: samples lost while RUNNING", each.lost, "==", 0),
+            Check(f"{at}: samples lost at ARM and START", each.lost_before, "==", 0),
             Check(f"{at}: memory collected while RUNNING", int(each.collected), "==", 0),
             Check(f"{at}: PINGs answered", each.pings / each.seconds, ">=", PINGS_PER_S, "/s"),
         ]
@@ -174,7 +183,8 @@ def turns_table(found: list[Turns]) -> str:
         ["ticks missed", *(str(each.missed) for each in found)],
         ["samples late, and told", *(str(each.late) for each in found)],
         ["samples lost while RUNNING", *(str(each.lost) for each in found)],
-        ["samples lost at ARM and START", *(str(each.lost_in_all - each.lost) for each in found)],
+        ["samples lost at ARM and START", *(str(each.lost_before) for each in found)],
+        ["samples late at ARM and START", *(str(each.late_in_all - each.late) for each in found)],
         ["PINGs answered [/s]", *(f"{each.pings / each.seconds:.1f}" for each in found)],
         ["DATA sent [bytes/s]", *(f"{each.bytes_per_s:.0f}" for each in found)],
     ]

@@ -411,7 +411,7 @@ def test_tables_hold_every_filter() -> None:
 
 GOOD = chip.Turns(
     joints=1, tick_us=1000, seconds=60.0, mean_us=120.0, longest_us=300, missed=0, late=0, lost=0, lost_in_all=0,
-    pings=480, bytes_per_s=18_000.0, collected=False,
+    late_in_all=0, pings=480, bytes_per_s=18_000.0, collected=False,
 )  # fmt: skip
 BAD = replace(GOOD, mean_us=121.0, longest_us=301, missed=1, lost=1, lost_in_all=3, pings=479, collected=True)
 
@@ -431,11 +431,18 @@ def test_what_is_lost_while_running_is_told_from_what_is_lost_before() -> None:
     assert rows == [["0", "1"], ["0", "2"]]
 
 
+def test_a_late_sample_is_not_one_that_was_lost_before() -> None:
+    late = replace(GOOD, late=2, lost=2, late_in_all=5)
+    assert late.lost_before == 0
+    rows = [line.split()[-2:] for line in chip.turns_table([GOOD, late]).splitlines() if "late" in line]
+    assert rows == [["0", "2"], ["0", "3"]]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("joints", chip.LIMITS_US)
-def test_turns_on_the_chip_keep_their_time(tmp_path: Path, joints: int) -> None:
+@pytest.mark.parametrize(("joints", "tick_us"), [(1, 1000), (1, 500), (2, 1000)])
+def test_turns_on_the_chip_keep_their_time(tmp_path: Path, joints: int, tick_us: int) -> None:
     need_rp2040()
-    found = chip.run(tmp_path, 1000, 3.0, 0, joints)
+    found = chip.run(tmp_path, tick_us, 3.0, 0, joints)
     missed = [str(check) for check in chip.make_checks([found]) if not check.ok]
     assert not missed
 
