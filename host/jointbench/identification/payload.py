@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
@@ -215,7 +216,19 @@ def identify_payload(
         raise FitError(f"both recordings are {before.path}; give one without the payload, and one with it")
     robot = robot or before.robot
     frame, known = PayloadFrame.of(robot, on), KnownPayload.of(mass)
-    base, runs = base_parameters(robot), (before, after)
+    with threadpool_limits(1, user_api="blas"):  # as in `fit`
+        return _identify((before, after), robot, frame, known, settings, same_friction)
+
+
+def _identify(
+    runs: tuple[Run, Run],
+    robot: Robot,
+    frame: PayloadFrame,
+    known: KnownPayload,
+    settings: Settings,
+    same_friction: bool,
+) -> Payload:
+    base = base_parameters(robot)
     recordings = [
         observe(run, robot, base, of_run) for run, of_run in zip(runs, settings_of_runs(runs, settings), strict=True)
     ]
@@ -250,7 +263,7 @@ def identify_payload(
         lags=estimate.lags,
         side=side,
         settings=(recordings[0].settings, recordings[1].settings),
-        free_mass=None if mass is None else _mass(least_squares(rows_with(KnownPayload.of())), base.rank),
+        free_mass=_mass(least_squares(rows_with(KnownPayload.of())), base.rank) if known.known[0] else None,
     )
 
 
