@@ -20,6 +20,7 @@ from tools.bench import (
     firmware,
     friction,
     identification,
+    logs,
     monitor,
     predictor,
     public,
@@ -98,6 +99,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         "monitor: a page that shows twelve boards, beside the same recording with nobody looking on",
     ),
     "startup": (startup.bench, "startup: how long the command line takes to start, beside mpremote's"),
+    "logs": (logs.bench, "logs: simulated logs with faults, by default beside the best options in hindsight"),
     "public": (public.bench, "public: models of public recordings, on recordings they were not fitted to"),
     "accuracy": (accuracy.bench, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
 }

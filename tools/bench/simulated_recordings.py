@@ -109,12 +109,12 @@ def play(arm: Arm, excitation: Excitation) -> Playing:
     ticks = TICK * np.arange(round(excitation.duration / TICK))
     parts = (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES - 1.0
     instants = np.ravel(ticks[:, None] + TICK * parts)  # before the first tick the one of the last playing
-    torque = _torque(arm, *excitation.evaluate(np.mod(instants, excitation.duration)))
+    torque = motor_torque(arm, *excitation.evaluate(np.mod(instants, excitation.duration)))
     current = torque / np.array([drive.torque_per_current for drive in arm.robot.drives])
     return Playing(excitation.evaluate(ticks)[0], current.reshape(len(ticks), OVERSAMPLES, -1))
 
 
-def _torque(arm: Arm, q: Array, dq: Array, ddq: Array) -> Array:
+def motor_torque(arm: Arm, q: Array, dq: Array, ddq: Array) -> Array:
     """Motor torque at the joints [N·m], shape (n, n_joints)."""
     model = build_model(arm.robot, arm.truth, "ideal")
     data: Any = mujoco.MjData(model)

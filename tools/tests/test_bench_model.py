@@ -27,7 +27,7 @@ from jointbench.model import (
 )
 from jointbench.recording import open_run
 from jointbench.signals import LowPass
-from tools.bench import accuracy, excitation, friction, identification, predictor, regressor
+from tools.bench import accuracy, excitation, friction, identification, logs, predictor, regressor
 from tools.bench.__main__ import VERBS
 from tools.bench.identification_memory import (
     imported_log,
@@ -562,3 +562,37 @@ def test_the_arms_regressors_are_of_their_shape() -> None:
     for arm in regressor.robots():
         still = np.zeros((2, arm.n_joints))
         assert model.regressor(arm, still, still, still).shape == (2 * arm.n_joints, 10 * arm.n_joints)
+
+
+# Logs
+
+
+def test_a_log_is_fitted_by_default_about_as_well_as_by_the_best_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "CUTOFFS_HZ", (2.0, 16.0))
+    monkeypatch.setattr(logs, "ESTIMATORS", logs.ESTIMATORS[:2])
+    short = next(fault for fault in logs.FAULTS if fault.name == "few rows")
+    outcome = logs.outcome(short, 0)
+    assert outcome.options in ("wls, 2 Hz", "wls, 16 Hz", "map, 2 Hz", "map, 16 Hz")
+    # Noise is 2 % of the torque, and the file's bodies are off by up to 30 %.
+    assert 0.001 < outcome.best < 0.2
+    assert outcome.ratio < 1.5
+
+
+def test_a_refused_log_counts_as_one_that_is_missed() -> None:
+    refused = logs.Outcome("few rows", 0, float("nan"), 0.01, "wls, 2 Hz")
+    assert not refused.ratio <= logs.LARGEST_RATIO
+    assert "few rows" in logs.outcome_table([refused])
+
+
+def test_faults_are_in_the_log() -> None:
+    arm, rng = arms(1, 0)[0], np.random.default_rng(0)
+    played = random_excitation(arm.robot, 5, 4.0, 0)
+    whole = logs.simulated_log(arm, logs.Fault("nothing", seconds=4.0), played, rng)
+    gappy = logs.simulated_log(arm, logs.Fault("gaps", seconds=4.0, gaps=6.0), played, rng)
+    late = logs.simulated_log(arm, logs.Fault("delay", seconds=4.0, delay=0.1), played, rng)
+    assert whole.samples.valid.all()
+    assert 20 <= np.count_nonzero(np.diff(gappy.samples.valid[:, 0].astype(int)) == -1) <= 24
+    shift = round(0.1 / whole.samples.sample_period)
+    np.testing.assert_allclose(
+        late.samples.motor_position[shift:], whole.samples.motor_position[:-shift], atol=3e-5
+    )  # a count of the encoder
