@@ -49,8 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
 def identify(options: argparse.Namespace, console: Console) -> Result:
     """The comparison, with the mapping's settings: those of the recording's authors.
 
-    They took no delay between torque and motion out. So their values are held against a fit without one, and the
-    errors of torque are those of the fit with the delay that the recording tells, whose friction has memory.
+    They used no prior, and took no delay between torque and motion out. So their values are held against a fit without
+    either, and the errors of torque are those of the fit with the delay that the recording tells, whose friction has
+    memory.
     """
     if options.data is None or not Path(options.data).is_dir():
         given = f"{options.data} is no folder" if options.data else "the recording's folder is missing"
@@ -63,7 +64,8 @@ def identify(options: argparse.Namespace, console: Console) -> Result:
     model = fit(run)
     model.save(run.path / "model.json")
     delay = estimated_delay(run, model)
-    as_published = fit(run, settings=dataclasses.replace(model.settings, delay=0.0), friction="coulomb_viscous")
+    own = dataclasses.replace(model.settings, delay=0.0)
+    as_published = fit(run, estimator="wls", settings=own, friction="coulomb_viscous")
     published = read_published()
     console.say(comparison(as_published, model, published))
     console.say(delay.reason)
