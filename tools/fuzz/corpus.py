@@ -343,7 +343,7 @@ def _matlab(folder: Path) -> _Made:
     _mapping(folder, "log.mat", "rec.t", "rec.q[{}]", "rec.tau[{}]")
     return ("log.mat",), (
         ("import", "log.toml", "--out", "{out}"),
-        ("import", "--robot", "cobot6:2", "log.mat", "--out", "{out}"),
+        ("import", "--robot", "cobot6:2", "log.mat", "--out", "{out}", *_ANSWERS),
     )
 
 
@@ -365,7 +365,7 @@ def _matlab_7_3(folder: Path) -> _Made:
     _mapping(folder, "log.mat", "rec.t", "rec.q[{}]", "rec.tau({})")
     return ("log.mat",), (
         ("import", "log.toml", "--out", "{out}"),
-        ("import", "--robot", "cobot6:2", "log.mat", "--out", "{out}"),
+        ("import", "--robot", "cobot6:2", "log.mat", "--out", "{out}", *_ANSWERS),
     )
 
 
@@ -389,17 +389,23 @@ def _lerobot(folder: Path) -> _Made:
     features = {name: {"dtype": "float64", "shape": [2], "names": ["j1", "j2"]} for name in vectors}
     (meta / "info.json").write_text(json.dumps({"fps": 100, "features": features}), encoding="utf-8")
     _mapping(folder, "log", "timestamp", "observation.state.j{}", "observation.effort.j{}")
+    mapping = folder / "log.toml"
+    mapping.write_text(f"allow_gaps = true\n{mapping.read_text(encoding='utf-8')}", encoding="utf-8")
     return ("log/data/chunk-000/file-000.parquet", "log/meta/info.json"), (
         ("import", "log.toml", "--out", "{out}"),
-        ("import", "--robot", "cobot6:2", "log", "--out", "{out}"),
+        ("import", "--robot", "cobot6:2", "log", "--out", "{out}", *_ANSWERS),
     )
+
+
+_ANSWERS = ("--set", "position.unit=rad", "position.side=joint")
+"""To what an import asks of logs without a mapping."""
 
 
 def _long_csv(folder: Path) -> _Made:
     columns = _columns()
     rows = [f"{columns['t'][k]:.4f},{name},{columns[name][k]:.4f}" for k in range(_ROWS) for name in list(columns)[1:]]
     (folder / "log.csv").write_text("\n".join(["t,signal,value", *rows, ""]), encoding="utf-8")
-    return ("log.csv",), (("import", "--robot", "cobot6:2", "log.csv", "--out", "{out}"),)
+    return ("log.csv",), (("import", "--robot", "cobot6:2", "log.csv", "--out", "{out}", *_ANSWERS),)
 
 
 def _bag(folder: Path, plugin: str) -> _Made:

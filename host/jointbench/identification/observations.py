@@ -238,7 +238,9 @@ class Observations:
         return whole
 
 
-def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings) -> Observations:
+def observe(
+    run: Run, robot: Robot, base: BaseParameters, settings: FitSettings, *, by_prediction: bool = True
+) -> Observations:
     """Turn a run into observations of the robot's base parameters.
 
     The same zero-phase low-pass goes over torque and over each column of the regressor ("parallel filtering"), and
@@ -255,6 +257,7 @@ def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings)
         robot: its robot.
         base: base parameters with drives.
         settings: what is None in it is decided from the recording.
+        by_prediction: whether a log's cut-off is the one that predicts best, or that of recordings of boards.
 
     Raises:
         FitError: the run cannot give what the settings ask for.
@@ -263,7 +266,7 @@ def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings)
     signals = recorded_signals(run, robot, settings)
     delay, choice = _known_delay(robot, settings, signals), None
     cutoff = settings.cutoff_Hz
-    if cutoff is None and is_unknown(signals):
+    if cutoff is None and by_prediction and is_unknown(signals):
         coarse = bridge_gaps(signals, _COARSE_GAP)
         parts = list(valid_spans(coarse.valid, _FEWEST))
         if parts:

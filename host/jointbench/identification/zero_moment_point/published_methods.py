@@ -56,7 +56,8 @@ class TorqueRows:
     def of(cls, run: Run, robot: Robot, settings: FitSettings | None = None) -> TorqueRows:
         """Filter a run; the arguments and errors are those of `observe`."""
         base = base_parameters(robot)
-        return cls(run.path, base, observe(run, robot, base, settings or FitSettings()))
+        rows = observe(run, robot, base, settings or FitSettings(), by_prediction=False)
+        return cls(run.path, base, rows)
 
 
 def joint_torque_estimate(
