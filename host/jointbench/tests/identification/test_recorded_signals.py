@@ -125,7 +125,7 @@ def test_short_gaps_are_bridged_by_straight_lines_and_long_ones_stay() -> None:
     assert bridged.valid[1000:1009].all()
     assert not bridged.valid[2000:2040].any()
     ends = signals.torque[[999, 1009]]
-    np.testing.assert_allclose(bridged.torque[999:1010], np.linspace(*ends, 11), rtol=1e-12)
+    np.testing.assert_allclose(bridged.torque[999:1010], np.linspace(ends[0], ends[1], 11), rtol=1e-12)
     kept = signals.valid
     np.testing.assert_array_equal(bridged.torque[kept], signals.torque[kept])
     assert np.isnan(signals.torque[1000:1009]).all()  # the recording's own stay as they are
