@@ -237,7 +237,8 @@ def body_prior(base: BaseParameters, torque: Array, columns: Array) -> GaussianP
     first = width * robot.n_links
     known = np.nan_to_num(known_beside_links(robot))
     mean[first:] = known
-    size = np.where(known != 0.0, np.abs(known), _sizes(base, torque, columns))
+    alone = sizes_alone(base, torque, columns)
+    size = np.where(known != 0.0, np.abs(known), np.where(np.isfinite(alone), alone, 1.0))
     places = np.arange(first, base.n_full)
     covariance[places, places] = size**2
     of_base = base.grouping @ covariance @ base.grouping.T
@@ -248,8 +249,17 @@ def body_prior(base: BaseParameters, torque: Array, columns: Array) -> GaussianP
     return GaussianPrior(base.grouping @ mean, root, all(bodies.nominal), mean, sigma)
 
 
-def _sizes(base: BaseParameters, torque: Array, columns: Array) -> Array:
-    """Return the size of each parameter behind the links' that alone makes up the torque, 1 where it acts nowhere."""
+def sizes_alone(base: BaseParameters, torque: Array, columns: Array) -> Array:
+    """Return the size of each parameter behind the links' that alone makes up the torque, or infinity.
+
+    Args:
+        base: of the robot.
+        torque: root mean square, or length, of the torque in each group of rows [N·m or N], shape (n_groups,).
+        columns: the same of each base column, shape (n_groups, p).
+
+    Returns:
+        Sizes [SI], shape (n_full - 10 * n_links,).
+    """
     first = len(PARAMETER_NAMES) * base.robot.n_links
     sizes = np.full(base.n_full - first, np.inf)
     for k, shares in enumerate(base.grouping[:, first:].T):
@@ -258,7 +268,7 @@ def _sizes(base: BaseParameters, torque: Array, columns: Array) -> Array:
             if acts.any() and torque[acts].any():
                 ratio = np.linalg.norm(torque[acts]) / np.linalg.norm(columns[acts, row])
                 sizes[k] = min(sizes[k], float(ratio) / abs(shares[row]))
-    return np.where(np.isfinite(sizes), sizes, 1.0)
+    return sizes
 
 
 class Spectrum(NamedTuple):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.blocked_least_squares import sizes_alone
 from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
 from jointbench.identification.physical.pseudo_inertia import reference_bodies
@@ -354,11 +355,4 @@ def drive_sizes(base: BaseParameters, triangles: Triangles) -> Array:
     """
     columns = np.linalg.norm(triangles.matrices[:, :, :-1], axis=1)
     torques = np.linalg.norm(triangles.matrices[:, :, -1], axis=1)
-    sizes = np.full(base.n_full - _WIDTH * base.robot.n_links, np.inf)
-    for k, shares in enumerate(base.grouping[:, _WIDTH * base.robot.n_links :].T):
-        for row in np.flatnonzero(shares):
-            acts = columns[:, row] > 0.0
-            if acts.any():
-                size = np.linalg.norm(torques[acts]) / np.linalg.norm(columns[acts, row]) / abs(shares[row])
-                sizes[k] = min(sizes[k], float(size))
-    return sizes
+    return sizes_alone(base, torques, columns)

@@ -284,6 +284,13 @@ class ModelMemory:
         """
         return MemoryRows(rows, observations, self)
 
+    def friction_at_rows(self, observations: Observations) -> Iterator[dict[int, Array]]:
+        """Yield block by block the friction at the rows of a recording [N·m or N], by joint, shape (n_rows,)."""
+        columns = columns_of(observations, [(axis, friction.carriers) for axis, friction in self.axes], self.load)
+        weights = [friction.weights for _, friction in self.axes]
+        for block in columns.blocks():
+            yield {j: np.concatenate([weights[k] for k in columns.on_joint(j)]) @ own for j, own in block.items()}
+
     def without_friction(self, rows: Rows, observations: Observations) -> BesideMemoryRows:
         """Rows of what is left beside the friction with memory, its weights being known.
 
@@ -401,13 +408,11 @@ class MemoryRows(PredictedTorqueRows):
 
     def blocks(self) -> Iterator[Block]:
         """The rows, block by block."""
-        memory = self.memory
-        columns = columns_of(self.observations, [(axis, f.carriers) for axis, f in memory.axes], memory.load)
-        weights = [friction.weights for _, friction in memory.axes]
-        for block, friction in zip(self.rows.blocks(), columns.blocks(), strict=True):
-            torque = block.predict(memory.parameters)
-            for j, found in friction.items():
-                torque[:, j] += np.concatenate([weights[number] for number in columns.on_joint(j)]) @ found
+        friction = self.memory.friction_at_rows(self.observations)
+        for block, of_joint in zip(self.rows.blocks(), friction, strict=True):
+            torque = block.predict(self.memory.parameters)
+            for j, own in of_joint.items():
+                torque[:, j] += own
             joints = tuple(JointRows(np.zeros(1, dtype=np.intp), column[None]) for column in torque.T)
             yield replace(block, joints=joints, n_parameters=1)
 
@@ -426,14 +431,12 @@ class BesideMemoryRows(ChangedRows):
 
     def blocks(self) -> Iterator[Block]:
         """The rows, block by block."""
-        memory = self.memory
-        columns = columns_of(self.observations, [(axis, f.carriers) for axis, f in memory.axes], memory.load)
-        weights = [friction.weights for _, friction in memory.axes]
-        kept = memory.with_parameters(np.ones(memory.base.rank)).parameters
-        for block, friction in zip(self.rows.blocks(), columns.blocks(), strict=True):
+        friction = self.memory.friction_at_rows(self.observations)
+        kept = self.memory.with_parameters(np.ones(self.n_parameters)).parameters
+        for block, of_joint in zip(self.rows.blocks(), friction, strict=True):
             torque, used = block.torque.copy(), block.used.copy()
-            for j, own in friction.items():
-                torque[:, j] -= np.concatenate([weights[number] for number in columns.on_joint(j)]) @ own
+            for j, own in of_joint.items():
+                torque[:, j] -= own
                 used[:, j] |= block.complete & bool(block.used[:, j].any())
             joints = tuple(JointRows(which, columns * kept[which][:, None]) for which, columns in block.joints)
             yield replace(block, joints=joints, torque=torque, used=used)
