@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def values_a_line(start: float = 0.0) -> list[Row]:
     return [(start + TIME[row], name, float(data[row])) for row in range(ROWS) for name, data in signals]
 
 
-def imported(folder: Path, log: Path) -> tuple[dict[str, object], np.ndarray, np.ndarray]:
+def imported(folder: Path, log: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Proposed mapping, and positions and torques of the run it makes."""
     proposal = propose_mapping(folder / "arm.urdf", [log], folder)
     assert proposal.to_fill_in == ()
@@ -55,7 +56,7 @@ def test_one_value_a_line(folder: Path, by_signal: bool) -> None:
         rows = [row for name in dict.fromkeys(row[1] for row in rows) for row in rows if row[1] == name]
     mapping, position, torque = imported(folder, write(folder, "time,signal,value", rows))
     assert mapping["files"] == [{"path": "log.csv", "names_in": ["signal"], "time_in": "time"}]
-    assert mapping["position"]["columns"] == [f"{name}/position" for name in JOINTS]  # type: ignore[index]
+    assert mapping["position"]["columns"] == [f"{name}/position" for name in JOINTS]
     assert position == pytest.approx(Q[:ROWS], abs=1e-8)  # nine digits of the log
     assert torque == pytest.approx(TAU[:ROWS], abs=1e-6)
 
@@ -64,7 +65,7 @@ def test_one_value_a_line(folder: Path, by_signal: bool) -> None:
 def test_one_joint_a_line(folder: Path, names: tuple[str, ...]) -> None:
     rows = [(float(TIME[row]), names[k], float(Q[row, k]), float(TAU[row, k])) for row in range(ROWS) for k in range(3)]
     mapping, position, torque = imported(folder, write(folder, "t,joint,position,effort", rows))
-    assert mapping["position"]["columns"] == [f"{name}.position" for name in names]  # type: ignore[index]
+    assert mapping["position"]["columns"] == [f"{name}.position" for name in names]
     assert position == pytest.approx(Q[:ROWS], abs=1e-8)
     assert torque == pytest.approx(TAU[:ROWS], abs=1e-6)
 
