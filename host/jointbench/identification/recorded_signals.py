@@ -148,7 +148,8 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
     Args:
         run: the recording; of a played excitation only the samples while it played are used.
         robot: tells how motor currents become joint torques.
-        settings: `position`, `torque`, `interval`, `average_periods`, `reject_outliers` and `motion` matter here.
+        settings: `position`, `zeros`, `torque`, `interval`, `average_periods`, `reject_outliers` and `motion` matter
+            here.
 
     Raises:
         FitError: the run does not have the signal asked for, other joints than the robot, nothing in the interval, a
@@ -165,6 +166,8 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
     torque, filters = _torque(run, robot, settings)
     _check_measured(run, "position", position)
     _check_measured(run, "torque", torque)
+    if settings.zeros is not None:
+        position = _shifted(position, settings.zeros)
     position, torque, every = _filled(position, torque, robot.modelled)
     valid, played = _valid(samples, settings, position, torque, robot.modelled)
     if not valid.any():
@@ -225,6 +228,17 @@ def _copied(values: Array) -> Array:
         copy[part] = read_rows(values, part)
         release_pages(copy)
     return copy
+
+
+def _shifted(position: Array, zeros: tuple[float, ...]) -> Array:
+    """Positions from other zeros, shape as they have."""
+    if len(zeros) != position.shape[1]:
+        raise FitError(f"zeros has {len(zeros)} values; give one for each of the {position.shape[1]} joints")
+    shifted = _copied(position)
+    for part in chunks(len(shifted)):
+        shifted[part] += np.array(zeros)
+        release_pages(shifted)
+    return shifted
 
 
 def _check_measured(run: Run, name: str, values: Array) -> None:

@@ -50,6 +50,11 @@ class FitSettings:
             for all joints, estimated, and taken out where it explains a fifth of the torque's squared error and is no
             longer than a quarter of the cut-off's period.
         interval: use only samples from..to these times of the recording [s], to hold the rest out. None: all.
+        zeros: added to the recorded joint positions, one each [rad or m]. None: those that gravity shows where the
+            calibration's tolerances are known, else none.
+        tolerances: of the calibration, by the names that they have in files, such as {"zero_deg": 0.5}, over those of
+            the robot's file. None: these; without them `Tolerances` for logs, and none for recordings of boards.
+            "none": as if the calibration were exact.
 
     >>> FitSettings(cutoff_Hz=25.0, position="link").cutoff_Hz
     25.0
@@ -66,13 +71,15 @@ class FitSettings:
     torque: Literal["motor", "joint"] = "motor"
     interval: tuple[float, float] | None = None
     delay: float | tuple[float, ...] | Literal["estimate", "estimate_per_joint"] | None = None
+    zeros: tuple[float, ...] | None = None
+    tolerances: Mapping[str, Any] | Literal["none"] | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that no recording can meet."""
         if isinstance(self.delay, str) and self.delay not in DELAYS:
             words = " or ".join(map(repr, DELAYS))
             raise FitError(f"delay = {self.delay!r} must be a number of seconds, one for each joint, or {words}")
-        for name in ("cutoff_Hz", "filter_order", "rest_guard", "velocity_threshold", "interval", "delay"):
+        for name in ("cutoff_Hz", "filter_order", "rest_guard", "velocity_threshold", "interval", "delay", "zeros"):
             value = None if isinstance(getattr(self, name), str) and name == "delay" else getattr(self, name)
             numbers = cast(tuple[Any, ...], value) if isinstance(value, tuple) else () if value is None else (value,)
             if not all(_is_number(number, endless=name == "interval") for number in numbers):
@@ -98,6 +105,11 @@ class FitSettings:
             if not isinstance(given[name], bool):
                 raise FitError(f"{name} = {given[name]!r} must be true or false")
         order, speeds, interval = (given[name] for name in ("filter_order", "velocity_threshold", "interval"))
+        tolerances, zeros = given["tolerances"], given["zeros"]
+        if tolerances not in (None, "none") and not isinstance(tolerances, Mapping):
+            raise FitError(f'tolerances = {tolerances!r} must be a table, such as {{"zero_deg": 0.5}}, or "none"')
+        if zeros is not None and not (isinstance(zeros, tuple) and zeros):
+            raise FitError(f"zeros = {zeros!r} must be a list, one position for each joint")
         if not isinstance(order, int):
             raise FitError(f"filter_order = {order!r} must be a whole number, 1 to 8")
         if speeds is not None and not (isinstance(speeds, tuple) and speeds):

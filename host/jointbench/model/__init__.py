@@ -61,6 +61,7 @@ from jointbench.model.model_columns import (
 )
 from jointbench.model.regressor import NormalEquations, StreamingQR, normal_equations, regressor, regressor_adjoint
 from jointbench.model.robot import Frame, Robot, robot_digests
+from jointbench.model.tolerances import Tolerances, read_tolerances
 from jointbench.model.variants import (
     chain_of,
     on_free_base,
@@ -103,6 +104,7 @@ __all__ = [
     "NormalEquations",
     "Robot",
     "StreamingQR",
+    "Tolerances",
     "Wrench",
     "ZeroMomentPoint",
     "assemble",
@@ -144,6 +146,7 @@ __all__ = [
     "on_free_base",
     "part_of",
     "read_locks",
+    "read_tolerances",
     "regressor",
     "regressor_adjoint",
     "robot_digests",

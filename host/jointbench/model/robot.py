@@ -17,6 +17,7 @@ from jointbench.errors import FileError, RobotError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Coupling, Drive, DriveTrain
 from jointbench.model.joint import Capsule, Foot, Joint, Link, LinkKind, Mimic
+from jointbench.model.tolerances import Tolerances
 
 MOST_JOINTS = 40
 STANDARD_GRAVITY: Vector3 = (0.0, 0.0, -9.80665)
@@ -60,6 +61,7 @@ class Robot:
         feet: soles with force sensors.
         link_kinds: which of its links are alike, and where along them their centres of mass are looked for.
         locked: names of joints of its file that are held still and are no joints here, and where [rad or m].
+        tolerances: of its calibration, None where its file says nothing of them.
 
     >>> from jointbench.model import load_robot
     >>> robot = load_robot("cobot6")
@@ -84,6 +86,7 @@ class Robot:
     feet: tuple[Foot, ...] = ()
     link_kinds: tuple[LinkKind, ...] = ()
     locked: tuple[tuple[str, float], ...] = ()
+    tolerances: Tolerances | None = None
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:

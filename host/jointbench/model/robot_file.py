@@ -31,6 +31,7 @@ from jointbench.model.joint import (
 )
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
 from jointbench.model.table import Table, read_table
+from jointbench.model.tolerances import read_tolerances
 from jointbench.model.variants import with_compensations, with_payload
 
 VERSION = 1
@@ -107,6 +108,8 @@ def _robot(table: Table) -> Robot:
     robot = replace(robot, link_kinds=tuple(_link_kind(entry, robot) for entry in table.tables("link_kinds")))
     table.check_unique("link kind", [kind.name for kind in robot.link_kinds])
     table.check_unique("link of a kind", [axis.link for kind in robot.link_kinds for axis in kind.links])
+    if table.has("tolerances"):
+        robot = replace(robot, tolerances=read_tolerances(table.table("tolerances"), robot.joint_names))
     table.finish()
     check_torque(table, robot)
     return robot

@@ -36,6 +36,10 @@ column = "t"
 unit = "ms"
 # resample = true                    uneven times: interpolate onto an even grid, and mark what lies in gaps invalid
 
+[tolerances]                         # of the calibration, standard deviations, over those of the robot's file
+# zero_deg = 0.5                     zero_mm, length_mm, axis_deg, mounting_deg, torque_constant_percent,
+#                                    torque_sensor_percent, gear_ratio_percent, clock_percent; [tolerances.j3] for one
+
 [fit]                                # settings that fits of this run start from (see FitSettings)
 
 "?" stands for what is still to be filled in; a mapping that holds one is refused, and says what.
@@ -56,7 +60,15 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FileError, RobotError
 from jointbench.files import text_of, toml_values
-from jointbench.model import Robot, library_names, load_robot, lock_reference, read_locks, split_reference
+from jointbench.model import (
+    Robot,
+    library_names,
+    load_robot,
+    lock_reference,
+    read_locks,
+    read_tolerances,
+    split_reference,
+)
 from jointbench.model.table import Table
 
 VERSION = 1
@@ -287,7 +299,7 @@ def _mapping(values: dict[str, Any], text: str, path: Path, data: tuple[Path, ..
         invalid_rows=_invalid_rows(table, values),
         allow_gaps=table.flag("allow_gaps", False),
         time_tolerance=table.positive("time_tolerance", 0.1),
-        fit=_fit(table, values),
+        fit=_fit(table, values, robot),
     )
     table.finish()
     return mapping
@@ -344,12 +356,16 @@ def _time(table: Table, files: tuple[LogFile, ...]) -> tuple[TimeColumn | None, 
     return time, period
 
 
-def _fit(table: Table, values: dict[str, Any]) -> dict[str, Any]:
+def _fit(table: Table, values: dict[str, Any], robot: Robot) -> dict[str, Any]:
     """Take settings for fits as they are: the fit knows which there are."""
-    if not table.has("fit"):
-        return {}
-    table.table("fit")
-    return values["fit"]
+    settings: dict[str, Any] = {}
+    if table.has("fit"):
+        table.table("fit")
+        settings |= values["fit"]
+    if table.has("tolerances"):
+        read_tolerances(table.table("tolerances"), robot.joint_names)  # the fit reads them over the robot file's
+        settings["tolerances"] = values["tolerances"]
+    return settings
 
 
 def _channel(
