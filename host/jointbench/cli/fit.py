@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
+
 from jointbench.checks import Result
 from jointbench.cli import fit_options
 from jointbench.cli.console import Console, table
@@ -92,8 +94,42 @@ def words(model: Model) -> list[str]:
         )
         lines.append(f"outliers left out of the averages over periods: {listed}")
     lines += [f"estimator: {model.estimator}", *(f"  {note}" for note in model.notes)]
+    lines.append(calibration_sentence(model))
     lines.append(str(model.physical_verdict))
     return lines
+
+
+def calibration_sentence(model: Model) -> str:
+    """Say what the error bars contain of the calibration, and how to change that."""
+    if model.calibration is None:
+        return (
+            "calibration: counts as exact, so that σ is that of another recording of the same bench; say how well it "
+            "is known by --tolerance zero_deg=0.5, or [tolerances] in the robot's file"
+        )
+    words = model.calibration.words(model.robot, model.settings.torque)
+    return (
+        f"calibration: σ contains standard deviations of {words}; change them by "
+        f"--tolerance, or [tolerances] in the robot's or the mapping file"
+    )
+
+
+def calibration_fields(model: Model) -> dict[str, object] | None:
+    """Return tolerances, zeros and the shares of each parameter's variance in JSON."""
+    calibration = model.calibration
+    if calibration is None:
+        return None
+    joints, zeros = model.robot.joint_names, calibration.zeros
+    return {
+        "tolerances": calibration.to_dict()["tolerances"],
+        "zeros": None
+        if zeros is None
+        else {"values": by_name(joints, zeros.values), "sigma": by_name(joints, zeros.sigma)},
+        "variance_shares": {
+            name: dict(zip(("noise", "model", "calibration"), calibration.shares(k), strict=True))
+            for k, name in enumerate(model.names)
+            if np.isfinite(model.sigma[k])
+        },
+    }
 
 
 def fit_fields(model: Model) -> dict[str, object]:
@@ -126,6 +162,7 @@ def fit_fields(model: Model) -> dict[str, object]:
             )
         },
         "friction": friction_fields(model.friction),
+        "calibration": calibration_fields(model),
     }
 
 
@@ -146,13 +183,28 @@ def memory_fields(model: Model) -> dict[str, object] | None:
 
 
 def parameters_table(model: Model) -> str:
-    """Every base parameter with its standard deviation and verdict, but those that friction laws stand for."""
+    """Every base parameter with its standard deviation and verdict, but those that friction laws stand for.
+
+    Beside σ stand the shares of its square that are noise, what the model lacks, and calibration, where that is known.
+    """
     replaced = {} if model.friction is None else model.friction.replaced
+    shares = (
+        [[]] * len(model.names) if model.calibration is None else [_shares(model, k) for k in range(len(model.names))]
+    )
     rows = [
-        [name, f"{value:.4g}", f"{sigma:.2g}", verdict.word]
-        for name, value, sigma, verdict in zip(
-            model.names, model.parameters, model.sigma, model.parameter_verdicts, strict=True
+        [name, f"{value:.4g}", f"{sigma:.2g}", *parts, verdict.word]
+        for name, value, sigma, parts, verdict in zip(
+            model.names, model.parameters, model.sigma, shares, model.parameter_verdicts, strict=True
         )
         if name not in replaced
     ]
-    return table(("parameter", "value", "σ", "verdict"), rows)
+    heads = () if model.calibration is None else ("noise", "model", "calibration")
+    return table(("parameter", "value", "σ", *heads, "verdict"), rows)
+
+
+def _shares(model: Model, parameter: int) -> list[str]:
+    """Shares of a parameter's variance, dashes where it has none."""
+    assert model.calibration is not None
+    if not np.isfinite(model.sigma[parameter]):
+        return ["–"] * 3
+    return [f"{share:.0%}" for share in model.calibration.shares(parameter)]

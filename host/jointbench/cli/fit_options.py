@@ -96,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_external_argument(parser)
     _add_estimator(parser.add_argument_group("the estimator", estimator_help()))
     add_friction_argument(parser.add_argument_group("friction"))
+    _add_tolerance(parser.add_argument_group("the calibration"))
     add_row_arguments(parser)
 
 
@@ -108,6 +109,14 @@ def _add_estimator(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[r
     group.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", type=_option,
         help="of the estimator, such as loss=bisquare; repeatable",
+    )  # fmt: skip
+
+
+def _add_tolerance(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--tolerance", action="append", default=[], metavar="KEY=NUMBER", type=_tolerance,
+        help="how well the calibration is known, a standard deviation, such as zero_deg=0.5 or torque_constant_percent="
+        "2; none: exactly; repeatable (of a log by default 0.2 deg, 1 mm and 5 %%; else as the robot's file says)",
     )  # fmt: skip
 
 
@@ -181,7 +190,11 @@ class FitOptions(NamedTuple):
 
 def fit_options(options: argparse.Namespace) -> FitOptions:
     """Return the options that were asked for."""
-    return FitOptions(options.estimator, dict(options.option), row_settings(options), asked_friction(options))
+    settings = row_settings(options)
+    if options.tolerance:
+        exact = any(key == "none" for key, _ in options.tolerance)
+        settings["tolerances"] = "none" if exact else dict(options.tolerance)
+    return FitOptions(options.estimator, dict(options.option), settings, asked_friction(options))
 
 
 def plain_value(text: str) -> Any:
@@ -199,6 +212,17 @@ def plain_value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def _tolerance(text: str) -> tuple[str, float]:
+    """A key of a table of tolerances and its number, or none."""
+    key, _, value = text.partition("=")
+    if text == "none":
+        return "none", 0.0
+    try:
+        return key, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be KEY=NUMBER, such as zero_deg=0.5, or none") from None
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -100,16 +100,17 @@ class BlockSums:
         return blocks
 
 
-def block_sums(parts: Sequence[Rows]) -> tuple[BlockSums, Triangles]:
+def block_sums(parts: Sequence[Rows], spans: Sequence[tuple[int, int]] | None = None) -> tuple[BlockSums, Triangles]:
     """Sum the rows of recordings, one after the other, by equal blocks of time.
 
     Args:
         parts: rows of one recording each, with the same columns.
+        spans: of each, as `span_of` gives them; None: these.
 
     Returns:
         The sums, and the triangles of each recording's joints as `compress` makes them.
     """
-    lengths = [_length(part) for part in parts]
+    lengths = [span_of(part) for part in parts] if spans is None else spans
     total, before = sum(stop - start for start, stop in lengths), 0
     segments: list[Triangles] = []
     places: list[tuple[int, int]] = []
@@ -126,7 +127,8 @@ def block_sums(parts: Sequence[Rows]) -> tuple[BlockSums, Triangles]:
     return equations, _joined(matrices, counts, of[:, 1], len(parts))
 
 
-def _length(part: Rows) -> tuple[int, int]:
+def span_of(part: Rows) -> tuple[int, int]:
+    """Return the place of the first row of a recording on its grid of times, and that after the last one."""
     places = [(block.start, block.stop) for block in part.blocks()]
     return min((start for start, _ in places), default=0), max((stop for _, stop in places), default=1)
 

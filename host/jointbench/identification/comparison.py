@@ -142,7 +142,8 @@ def compare(
 
     T² = (b - a)ᵀ S⁻¹ (b - a) with S = S_a + S_b, all parameters at once first; which of them differ is named by Holm's
     procedure. Of models that share a recording the errors are correlated in an unknown way: then 2 (S_a + S_b), which
-    the covariance of a difference never exceeds, so that nothing is called different by mistake.
+    the covariance of a difference never exceeds, so that nothing is called different by mistake. Covariances are
+    without calibration, which two recordings of one arm share; two arms may differ by their calibration alone.
 
     Args:
         a, b: the models.

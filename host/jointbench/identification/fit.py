@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.files import foreign_code
+from jointbench.identification.calibration import Calibration, CalibrationProblem, Zeros, tolerances_of
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.estimator import DEFAULT, FOR_LOGS, estimator_options
 from jointbench.identification.friction import FrictionLaws, LawFit, ModelFriction, ModelMemory, fit_with_laws
@@ -36,6 +37,12 @@ from jointbench.identification.whiteness import Whiteness, WhitenessSums
 from jointbench.model import BaseParameters, Robot, base_parameters
 from jointbench.model.base_parameters import doubled_compensations
 from jointbench.recording import Run
+
+_ZERO_PASSES = 3
+"""Most fits of the joints' zeros, each about those of the one before."""
+
+_SETTLED = 0.1
+"""Change of zeros, in their standard deviations, that is none."""
 
 Settings = FitSettings | Mapping[str, Any] | None
 """All of them, or those that are not to be the run's own."""
@@ -120,9 +127,14 @@ def _fit(
         base = felt_by_sensor(base)
     problem = Problem(robot, base, runs, tuple(recordings), parts)
     estimate, laws = _solve(chosen, problem, friction)
+    problem, (estimate, laws), calibration = _calibrated(chosen, problem, LawFit(estimate, laws), friction, side)
+    recordings = list(problem.observations)
     judged = [observations for observations in recordings if observations.settings.torque == side]
     prediction = _predict(base, judged, estimate.parameters, laws)
     memory, notes = None, tuple(_notes(runs, recordings, base))
+    if calibration is not None:
+        notes += calibration.contradictions
+        notes += () if calibration.zeros is None else tuple(calibration.zeros.sentences(robot))
     if friction == MEMORY:
         _check_memory(side, chosen.name)
     if friction in (None, MEMORY) and side == "motor" and chosen.name in MEMORY_BESIDE:
@@ -137,7 +149,7 @@ def _fit(
         robot=robot,
         base=base,
         parameters=estimate.parameters,
-        covariance=estimate.covariance,
+        covariance=estimate.covariance if calibration is None else estimate.covariance + calibration.covariance,
         condition_number=estimate.condition_number,
         error=prediction.error,
         error_all=prediction.error_all,
@@ -158,6 +170,7 @@ def _fit(
         held_out=estimate.held_out,
         friction=laws,
         memory=memory,
+        calibration=calibration,
     )
 
 
@@ -172,6 +185,49 @@ def _solve(estimator: Estimator, problem: Problem, friction: FrictionLaws | None
         if friction in (None, MEMORY):
             return LawFit(estimator(problem), None)
         return fit_with_laws(estimator, problem, friction)
+
+
+def _calibrated(
+    estimator: Estimator, problem: Problem, fitted: LawFit, friction: FrictionLaws | None, side: str
+) -> tuple[Problem, LawFit, Calibration | None]:
+    """Fit the joints' zeros where gravity shows them, and tell what calibration adds to the error bars.
+
+    Returns:
+        The problem and its solution with these zeros; and the calibration, None where it counts as exact.
+    """
+    first = problem.observations[0]
+    is_log = any(is_unknown(each.filter.signals) for each in problem.observations)
+    tolerances = tolerances_of(problem.robot, first.settings.tolerances, is_log=is_log)
+    if tolerances is None:
+        return problem, fitted, None
+    about, zeros = CalibrationProblem.of(problem, fitted.estimate, tolerances, side), None
+    for _ in range(_ZERO_PASSES if first.settings.zeros is None else 0):
+        further = about.zeros(zeros)
+        if further is None:
+            break
+        moved = further.values - (0.0 if zeros is None else zeros.values)
+        zeros = further
+        problem = _with_zeros(problem, zeros)
+        fitted = _solve(estimator, problem, friction)
+        about = CalibrationProblem.of(problem, fitted.estimate, tolerances, side)
+        if np.all(np.abs(moved) <= _SETTLED * zeros.sigma):
+            break
+    return problem, fitted, about.calibration(problem.robot, tolerances, fitted.estimate.covariance, zeros)
+
+
+def _with_zeros(problem: Problem, zeros: Zeros) -> Problem:
+    """The same problem of positions from other zeros, with the cut-off and the delay that it has."""
+    values = tuple(zeros.values.tolist())
+    recordings = [
+        replace(
+            observe(run, problem.robot, seen.filter.base, replace(seen.settings, zeros=values)),
+            delay=seen.delay,
+            choice=seen.choice,
+        )
+        for run, seen in zip(problem.runs, problem.observations, strict=True)
+    ]
+    parts = fitted_rows(recordings, recordings[0].filter.base)
+    return replace(problem, observations=tuple(recordings), parts=parts)
 
 
 def _beside(estimator: Estimator, problem: Problem, memory: ModelMemory) -> Estimate:

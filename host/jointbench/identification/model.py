@@ -14,6 +14,7 @@ from scipy import special
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, JointbenchError
+from jointbench.identification.calibration import Calibration
 from jointbench.identification.delay import Delay
 from jointbench.identification.judgement import (
     HeldOutError,
@@ -92,6 +93,7 @@ class Model:
         memory: friction with memory that predicts in place of Coulomb and viscous friction, where it errs less on rows
             held out: `error` and `error_all` are with it, `parameters` beside Coulomb and viscous friction.
         held_out: errors with and without quarters of the time, where the estimator left them out.
+        calibration: what its tolerances add to the covariance, None where it counts as exact.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> [verdict.name for verdict in model.parameter_verdicts if verdict.word != "identified"]
@@ -127,6 +129,7 @@ class Model:
     friction: ModelFriction | None = None
     memory: ModelMemory | None = None
     held_out: HeldOutError | None = None
+    calibration: Calibration | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,6 +140,11 @@ class Model:
     def sigma(self) -> Array:
         """Standard deviation of each parameter, shape (rank,); infinite where not told."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def repeatability(self) -> Array:
+        """Covariance of the parameters over recordings of the same robot, whose calibration stays, (rank, rank)."""
+        return self.covariance if self.calibration is None else self.covariance - self.calibration.covariance
 
     @property
     def fit_rms(self) -> Array:
@@ -171,7 +179,7 @@ class Model:
             return self.made_physical
         from jointbench.identification.physical import BaseEstimate, physical_parameters
 
-        return physical_parameters(BaseEstimate.of_covariance(self.base, self.parameters, self.covariance))
+        return physical_parameters(BaseEstimate.of_covariance(self.base, self.parameters, self.repeatability))
 
     @cached_property
     def physical_verdict(self) -> Verdict:
@@ -195,6 +203,14 @@ class Model:
         if self.friction is not None:
             unseen |= self.friction.replaced
         verdicts = judge_parameters(self.names, self.parameters, self.sigma, unseen)
+        if self.calibration is not None:
+            conditions = [
+                self.calibration.condition(k) if np.isfinite(self.sigma[k]) else "" for k in range(len(verdicts))
+            ]
+            verdicts = tuple(
+                replace(verdict, reason=f"{verdict.reason}; {condition}") if condition else verdict
+                for verdict, condition in zip(verdicts, conditions, strict=True)
+            )
         return tuple(map(self._explained, verdicts))
 
     def _explained(self, verdict: Verdict) -> Verdict:

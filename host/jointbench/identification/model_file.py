@@ -15,6 +15,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.files import is_sealed, json_values, sealed_json, text_of, what_changed, write_file
+from jointbench.identification.calibration import Calibration
 from jointbench.identification.delay import Delay, given_delay
 from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.judgement import HeldOutError, TorqueError, TorqueInformation
@@ -38,6 +39,7 @@ from jointbench.model import (
     base_parameters,
 )
 from jointbench.model.compensation import KINDS
+from jointbench.model.tolerances import Tolerances
 
 
 def plain(value: Any) -> Any:
@@ -133,6 +135,7 @@ def robot_from(values: Mapping[str, Any], compensations: Sequence[Compensation] 
         "compensations": tuple(_compensation(each, own) for each in values.get("compensations", ())),
         "feet": tuple(Foot(**frozen(foot)) for foot in values.get("feet", ())),
         "link_kinds": tuple(_link_kind(kind) for kind in values.get("link_kinds", ())),
+        "tolerances": Tolerances.from_dict(tolerances) if (tolerances := values.get("tolerances")) else None,
     }
     robot = Robot(**frozen(values) | parts)
     check_type(dataclasses.replace(robot, compensations=()), Robot, "robot")
@@ -221,6 +224,7 @@ def write_model(model: Model, path: Path) -> Path:
         "friction": None if model.friction is None else model.friction.to_dict(),
         "memory": None if model.memory is None else model.memory.to_dict(),
         "held_out": None if model.held_out is None else model.held_out.to_dict(),
+        "calibration": None if model.calibration is None else model.calibration.to_dict(),
         "provenance": model.provenance,
     }
     return write_file(path, sealed_json(plain(values)))
@@ -322,6 +326,7 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
         held_out=_of_joints("held_out", HeldOutError.from_dict(left), robot)
         if (left := values.get("held_out"))
         else None,
+        calibration=Calibration.from_dict(given) if (given := values.get("calibration")) else None,
     )
 
 

@@ -40,14 +40,14 @@ class AllParameters:
         """Those of a model."""
         friction = model.friction
         if friction is None:
-            return cls(model.names, tuple(map(_part_of, model.names)), model.parameters, model.covariance)
+            return cls(model.names, tuple(map(_part_of, model.names)), model.parameters, model.repeatability)
         kept = np.flatnonzero(friction.laws.kept)
         names, with_base = tuple(model.names[k] for k in kept), friction.with_base[kept]
         return cls(
             (*names, *friction.names),
             (*map(_part_of, names), *["friction"] * len(friction.names)),
             np.concatenate([model.parameters[kept], friction.parameters]),
-            np.block([[model.covariance[np.ix_(kept, kept)], with_base], [with_base.T, friction.covariance]]),
+            np.block([[model.repeatability[np.ix_(kept, kept)], with_base], [with_base.T, friction.covariance]]),
         )
 
     @property

@@ -59,6 +59,7 @@ class ParameterRow:
     lumped: str
     value: str
     sigma: str
+    shares: str
     unit: str
     relative_sigma: str
     verdict: str
@@ -117,6 +118,7 @@ class Content:
         cutoffs: panels, one per run whose cut-off was chosen by prediction.
         parameter_note: how many of each verdict, and what the words mean.
         parameters: groups of rows.
+        shares: whether rows tell the shares of σ².
         friction_note: what the curves of friction show.
         friction: panels, one per joint that has friction of its own and moves.
         ledgers: of the fit's run and of the verification's.
@@ -142,6 +144,7 @@ class Content:
     cutoffs: tuple[Panel, ...]
     parameter_note: str
     parameters: tuple[ParameterGroup, ...]
+    shares: bool
     friction_note: str
     friction: tuple[Panel, ...]
     ledgers: tuple[RunTable, ...]

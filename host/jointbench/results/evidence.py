@@ -211,6 +211,10 @@ def _settings_flags(model: Model) -> Iterator[str]:
         if all(another == value for another in values) and any(getattr(settings, name) != value for settings in own):
             items = value if isinstance(value, tuple) else (value,)
             yield f" --{name.replace('_', '-')} {','.join(str(item) for item in items)}"
+    asked, *others = (settings.tolerances for settings in used)
+    if all(other == asked for other in others) and any(settings.tolerances != asked for settings in own):
+        for key, value in {"none": None}.items() if isinstance(asked, str) else (asked or {}).items():
+            yield f" --tolerance {key}" if value is None else f" --tolerance {shlex.quote(f'{key}={value}')}"
 
 
 def _option(value: object) -> str:

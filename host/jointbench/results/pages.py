@@ -99,6 +99,7 @@ def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Conten
         cutoffs=cutoff_panels(model),
         parameter_note=parameter_note(model),
         parameters=parameter_groups(model),
+        shares=model.calibration is not None,
         friction_note=friction_note(evidence, curves),
         friction=friction_panels(model, curves),
         ledgers=tuple(ledger_table(name, run.ledger) for name, run in evidence.runs),

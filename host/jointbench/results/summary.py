@@ -53,7 +53,19 @@ def parameter_note(model: Model) -> str:
         f"{words['identified']} are identified: σ is at most {percent(IDENTIFIED_RELATIVE_SIGMA)} of the value. "
         f"{words['poorly excited']} are poorly excited: at most {percent(POORLY_EXCITED_RELATIVE_SIGMA)}. "
         f"{words['not observable']} are not observable: they have no effect on the data. "
-        f"{words['refused']} are refused: they may be zero, or are at a bound."
+        f"{words['refused']} are refused: they may be zero, or are at a bound.{_calibration_note(model)}"
+    )
+
+
+def _calibration_note(model: Model) -> str:
+    """Say what σ contains of the calibration."""
+    if model.calibration is None:
+        return " The calibration counts as exact: zeros, lengths, axes, torques and clock."
+    words = model.calibration.words(model.robot, model.settings.torque)
+    return (
+        f" σ contains how well the calibration is known ({words}): beside it stand the "
+        f"shares of its square that are noise, what the model lacks, and calibration. No recording of one motion shows "
+        f"what a wrong structure of the model does to another one."
     )
 
 
@@ -73,7 +85,7 @@ def _told(model: Model) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
 def _rows(model: Model) -> list[ParameterRow]:
     rows: list[ParameterRow] = []
     items = zip(model.names, model.base.names, model.parameters, model.sigma, model.parameter_verdicts, strict=True)
-    for name, group, value, sigma, verdict in items:
+    for k, (name, group, value, sigma, verdict) in enumerate(items):
         shown, error = value_and_sigma(float(value), float(sigma))
         rows.append(
             ParameterRow(
@@ -81,6 +93,7 @@ def _rows(model: Model) -> list[ParameterRow]:
                 lumped=group.removeprefix(name).strip().replace("-", "−"),
                 value=shown,
                 sigma=error,
+                shares=_shares(model, k),
                 unit=parameter_unit(model.robot, name),
                 relative_sigma=_relative(float(value), float(sigma)),
                 verdict=verdict.word,
@@ -103,6 +116,7 @@ def _law_rows(laws: ModelFriction) -> list[ParameterRow]:
                 lumped=f"of friction law {laws.laws.laws[joint].name}",
                 value=shown,
                 sigma=error,
+                shares="",
                 unit=unit,
                 relative_sigma=_relative(float(value), float(sigma)),
                 verdict=verdict.word,
@@ -110,6 +124,13 @@ def _law_rows(laws: ModelFriction) -> list[ParameterRow]:
             )
         )
     return rows
+
+
+def _shares(model: Model, parameter: int) -> str:
+    """Shares of a parameter's variance in per cent: noise, model and calibration; "" where they are not known."""
+    if model.calibration is None or not np.isfinite(model.sigma[parameter]):
+        return ""
+    return " / ".join(f"{100.0 * share:.0f}" for share in model.calibration.shares(parameter))
 
 
 def _relative(value: float, sigma: float) -> str:

@@ -78,6 +78,19 @@ def test_the_estimator_and_the_rows_by_options(recorded: list[str], tmp_path: Pa
     assert "rows that count less than half" in capsys.readouterr().out
 
 
+def test_a_tolerance_is_in_the_error_bars_and_said(recorded: list[str], tmp_path: Path, capsys):
+    out = tmp_path / "model.json"
+    assert main(["fit", recorded[0], "--out", str(out), "--tolerance", "torque_constant_percent=2"]) == 0
+    said = capsys.readouterr().out
+    assert "calibration: σ contains standard deviations of zero 0.2°, torque constant 2 %" in said
+    assert "noise  model  calibration" in said
+    model = load_model(out)
+    assert model.calibration is not None
+    assert model.calibration.tolerances.torque_constant == 0.02
+    assert main(["fit", recorded[0], "--out", str(out), "--force", "--tolerance", "none"]) == 0
+    assert "calibration: counts as exact" in capsys.readouterr().out
+
+
 def test_together_makes_one_model_of_all(recorded: list[str], tmp_path: Path):
     out = tmp_path / "all.json"
     assert main(["fit", "--together", *recorded, "--out", str(out)]) == 0
@@ -104,6 +117,7 @@ def test_several_runs_without_together_are_a_fleet(recorded: list[str], monkeypa
         (["--delay", "soon"], "'soon' must be seconds, such as 0.002, or estimate or estimate_per_joint"),
         (["--interval", "5,1"], "'5,1' must have FROM below TO"),
         (["--interval", "all"], "'all' must be FROM,TO in seconds"),
+        (["--tolerance", "exact"], "'exact' must be KEY=NUMBER, such as zero_deg=0.5, or none"),
         (["--estimator", "magic"], "invalid choice: 'magic'"),
     ],
 )
