@@ -13,6 +13,7 @@ from jointbench.cli.main import carry_out
 from jointbench.errors import JointbenchError
 from tools.bench import (
     accuracy,
+    calibration,
     chip,
     excitation,
     feed,
@@ -39,6 +40,10 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--recordings", type=positive, default=accuracy.RECORDINGS, help="of accuracy: how many (%(default)s)"
     )
+    options.add_argument(
+        "--experiments", type=positive, default=calibration.EXPERIMENTS,
+        help="of calibration: how many with faults within the tolerances (%(default)s)",
+    )  # fmt: skip
     options.add_argument("--seconds", type=positive, default=60, help="of chip: how long it moves (%(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
     names = [split.name for split in public.SPLITS]
@@ -100,6 +105,10 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
     ),
     "startup": (startup.bench, "startup: how long the command line takes to start, beside mpremote's"),
     "logs": (logs.bench, "logs: simulated logs with faults, by default beside the best options in hindsight"),
+    "calibration": (
+        calibration.bench,
+        "calibration: simulated arms whose zeros, lengths, axes, torques and clocks are off, by default",
+    ),
     "public": (public.bench, "public: models of public recordings, on recordings they were not fitted to"),
     "accuracy": (accuracy.bench, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
 }

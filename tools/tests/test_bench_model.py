@@ -19,6 +19,7 @@ from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.excitation import random_excitation
 from jointbench.model import (
+    Tolerances,
     base_parameters,
     drive_parameter_names,
     inverse_dynamics,
@@ -27,7 +28,7 @@ from jointbench.model import (
 )
 from jointbench.recording import open_run
 from jointbench.signals import LowPass
-from tools.bench import accuracy, excitation, friction, identification, logs, predictor, regressor
+from tools.bench import accuracy, calibration, excitation, friction, identification, logs, predictor, regressor
 from tools.bench.__main__ import VERBS
 from tools.bench.identification_memory import (
     imported_log,
@@ -576,6 +577,31 @@ def test_a_log_is_fitted_by_default_about_as_well_as_by_the_best_options(monkeyp
     # Noise is 2 % of the torque, and the file's bodies are off by up to 30 %.
     assert 0.001 < outcome.best < 0.2
     assert outcome.ratio < 1.5
+
+
+def test_an_arm_that_is_off_within_its_tolerances_is_not_called_right_by_mistake() -> None:
+    rng = np.random.default_rng(3)
+    outcome = calibration.outcome("within", 3, lambda n: calibration.drawn(n, Tolerances(), rng))
+    assert not outcome.wrong
+    # One arm's 58 parameters share a handful of faults: 2 σ hold 95 ± 10 %; noise alone far fewer.
+    assert calibration.share(outcome.deviations) > 0.85
+    assert calibration.share(outcome.repeatability) < 0.95
+    assert "within" in calibration.outcome_table([outcome])
+
+
+def test_a_fault_moves_the_arm_it_is_of() -> None:
+    arm = arms(1, 0)[0]
+    n = arm.robot.n_joints
+    right = calibration.simulated_log(arm, calibration.none(n), 0).samples
+    off = calibration.simulated_log(arm, calibration.none(n)._replace(zero=np.full(n, 0.01)), 0).samples
+    np.testing.assert_allclose(right.motor_position - off.motor_position, 0.01, atol=1e-12)
+    larger = calibration.simulated_log(arm, calibration.none(n)._replace(gain=np.full(n, 0.2)), 0).samples
+    assert right.motor_torque is not None
+    assert larger.motor_torque is not None
+    # The noise is the same, so that 0.2 of the torque without it is between.
+    assert np.std(larger.motor_torque - right.motor_torque) == pytest.approx(0.2 * np.std(right.motor_torque), rel=0.02)
+    longer = calibration.displaced(arm.robot, calibration.none(n)._replace(length=np.full((n, 3), 0.005)))
+    assert longer.joints[2].origin == pytest.approx(np.array(arm.robot.joints[2].origin) + 0.005)
 
 
 def test_a_refused_log_counts_as_one_that_is_missed() -> None:
