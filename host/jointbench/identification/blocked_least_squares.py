@@ -20,7 +20,7 @@ from jointbench.arrays import Array
 from jointbench.identification.physical.pseudo_inertia import reference_bodies, relative_to
 from jointbench.identification.rows import Block, JointRows, Rows
 from jointbench.identification.triangles import Triangles, compress
-from jointbench.model import PARAMETER_NAMES, BaseParameters, known_beside_links
+from jointbench.model import PARAMETER_NAMES, BaseParameters
 
 BLOCKS = 20
 """Blocks of time for error bars, two neighbours left out at a time. On four public recordings 92 to 98 % of the
@@ -237,7 +237,7 @@ def body_prior(base: BaseParameters, torque: Array, columns: Array) -> GaussianP
         relative = relative_to(matrix)
         covariance[own, own] = 2.0 * relative @ relative.T
     first = width * robot.n_links
-    known = np.nan_to_num(known_beside_links(robot))
+    known = np.nan_to_num(base.known_beside_links)
     mean[first:] = known
     alone = sizes_alone(base, torque, columns)
     size = np.where(known != 0.0, np.abs(known), np.where(np.isfinite(alone), alone, 1.0))

@@ -17,7 +17,6 @@ from jointbench.identification.calibration import Calibration, CalibrationProble
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.estimator import DEFAULT, FOR_LOGS, estimator_options
 from jointbench.identification.friction import FrictionLaws, LawFit, ModelFriction, ModelMemory, fit_with_laws
-from jointbench.identification.friction.joint_laws import PLAIN
 from jointbench.identification.friction.memory_fit import ESTIMATORS as MEMORY_BESIDE
 from jointbench.identification.friction.memory_fit import MEMORY, fit_memory
 from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
@@ -118,9 +117,8 @@ def _fit(
     recordings = [observe(run, robot, base, of_run) for run, of_run in zip(runs, settings, strict=True)]
     check_enough(runs, base, recordings)
     if estimator is None:
-        linear = friction in (None, MEMORY, PLAIN)
         is_log = any(is_unknown(each.filter.signals) for each in recordings)
-        estimator = FOR_LOGS if is_log and linear else DEFAULT
+        estimator = FOR_LOGS if is_log else DEFAULT
     chosen = make_estimator(estimator, options)
     side, parts = modelled_torque(recordings), fitted_rows(recordings, base)
     if side == "joint":

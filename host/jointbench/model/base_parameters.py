@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 
 from jointbench.arrays import Array
 from jointbench.errors import NumericalError, ShapeError
 from jointbench.model.base_words import Group, Regroup, group_table, groups_of
 from jointbench.model.joint import PARAMETER_NAMES
-from jointbench.model.model_columns import compensation_parameter_names, model_columns, model_parameter_names
+from jointbench.model.model_columns import (
+    compensation_parameter_names,
+    known_beside_links,
+    model_columns,
+    model_parameter_names,
+)
 from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
 
@@ -61,6 +67,34 @@ class BaseParameters:
     def n_full(self) -> int:
         """Number of full parameters."""
         return len(self.full_names)
+
+    @property
+    def known_beside_links(self) -> Array:
+        """Values of the full parameters behind the links' as far as the robot's drives give them, nan where not known.
+
+        Returns:
+            Values [SI], shape (n_full - 10 * n_links,), for base parameters with drives and whatever extends them.
+        """
+        known = known_beside_links(self.robot)
+        beside = self.n_full - len(PARAMETER_NAMES) * self.robot.n_links
+        return np.concatenate([known, np.full(beside - len(known), np.nan)])
+
+    def extended(self, kept: NDArray[np.bool_], names: Sequence[str]) -> BaseParameters:
+        """Some of these base parameters and further ones behind them, each of which is a full parameter itself.
+
+        Args:
+            kept: which of these, shape (rank,).
+            names: of the further ones, such as those of friction laws.
+        """
+        more = np.eye(len(names))
+        return replace(
+            self,
+            rank=int(np.count_nonzero(kept)) + len(names),
+            names=(*(name for name, is_kept in zip(self.names, kept, strict=True) if is_kept), *names),
+            columns=np.concatenate([self.columns[kept], self.n_full + np.arange(len(names))]),
+            full_names=(*self.full_names, *names),
+            grouping=linalg.block_diag(self.grouping[kept], more),
+        )
 
     @property
     def leading_names(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joi
 from jointbench.identification.physical.pseudo_inertia import reference_bodies
 from jointbench.identification.rows import Block, ChangedRows, Rows
 from jointbench.identification.triangles import Solution, Triangles, compress, solve
-from jointbench.model import PARAMETER_NAMES, BaseParameters, Robot, known_beside_links
+from jointbench.model import PARAMETER_NAMES, BaseParameters, Robot
 
 _STRENGTHS = np.concatenate([[0.0], 10.0 ** np.arange(-10.0, 1.5, 0.5)])
 """Tried: none, and half decades from what changes nothing up to parameters of a tenth."""
@@ -322,7 +322,7 @@ def parameter_prior(base: BaseParameters, relative: RelativeSigma, triangles: Tr
     values, sigma = np.zeros(base.n_full), np.full(base.n_full, np.inf)
     values[: len(links.values)], sigma[: len(links.sigma)] = links.values, links.sigma
     first = _WIDTH * robot.n_links
-    known = known_beside_links(robot)
+    known = base.known_beside_links
     values[first:] = np.nan_to_num(known)
     sizes = np.where(np.nan_to_num(known) != 0.0, np.abs(np.nan_to_num(known)), drive_sizes(base, triangles))
     sigma[first:] = relative.drive * np.where(np.isfinite(sizes), sizes, 1.0)

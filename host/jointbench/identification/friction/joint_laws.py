@@ -116,6 +116,19 @@ class JointLaws:
         """Base parameters whose torque is load to friction: all but friction, shape (rank,)."""
         return self.kept & np.array([not name.endswith(_FRICTION) for name in self.base.leading_names], dtype=np.bool_)
 
+    def extended_base(self, held: NDArray[np.bool_]) -> BaseParameters:
+        """Return the base parameters that no law stands for, and behind them the laws' parameters that are not held.
+
+        They are what the columns of `LawRows` stand for: an estimator then keeps links possible and laws' parameters
+        from being negative in the same problem.
+
+        Args:
+            held: shape (n_parameters,).
+        """
+        return self.base.extended(
+            self.kept, [name for name, is_held in zip(self.names, held, strict=True) if not is_held]
+        )
+
     def full(self, kept: Array) -> Array:
         """All base parameters, shape (rank,), of those that are kept: the others are zero."""
         values = np.zeros(self.base.rank)

@@ -1,8 +1,8 @@
-"""Search for friction laws beside a model: starts, descent of all parameters together, choice by rows held out."""
+"""Friction laws beside a model: descent of all parameters together, and fits beside laws that are known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,18 +14,13 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
-from jointbench.identification.friction.fit import FrictionFit, compare_laws
-from jointbench.identification.friction.joint_laws import PLAIN, JointLaws, LawPoint, LawRows
-from jointbench.identification.friction.law import Law
+from jointbench.identification.friction.fit import FrictionFit
+from jointbench.identification.friction.joint_laws import JointLaws, LawPoint, LawRows
 from jointbench.identification.friction.model_friction import ModelFriction
-from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
-from jointbench.identification.friction.variable_projection import valleys, variable_projection
-from jointbench.identification.judgement import FOLDS
 from jointbench.identification.least_squares import Estimate, joint_weights
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.triangles import Triangles, compress
 from jointbench.model import BaseParameters
-from jointbench.signals import rest_threshold
 
 STEPS = 100
 _ARRIVED = 1e-4
@@ -52,11 +47,10 @@ class Bounds(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """End of a descent, whether it arrived, and its deviance: less is better, by 1 for one σ of anything."""
+    """End of a descent, and whether it arrived."""
 
     point: LawPoint
     arrived: bool
-    deviance: float
 
 
 class _Look(NamedTuple):
@@ -74,10 +68,13 @@ class _Step(NamedTuple):
     gain: float
 
 
-def descend(rows_at: RowsAt, start: LawPoint, bounds: Bounds, steps: int = STEPS) -> Descent:
+def descend(
+    rows_at: RowsAt, start: LawPoint, bounds: Bounds, prior: Array | None = None, steps: int = STEPS
+) -> Descent:
     """Go down from a start until the weighted sum of squares falls no more.
 
-    min over base parameters and laws' parameters, these within bounds, of Σ_j Σ_k (torque - model)² / σ_j². Shapes step
+    min over base parameters and laws' parameters, these within bounds, of Σ_j Σ_k (torque - model)² / σ_j² and the
+    prior. Shapes step
     in their logarithms; after each step the base parameters are solved anew. Parameters at a bound that would have them
     beyond it stay there.
 
@@ -85,27 +82,29 @@ def descend(rows_at: RowsAt, start: LawPoint, bounds: Bounds, steps: int = STEPS
         rows_at: gives the rows.
         start: within the bounds.
         bounds: of the laws' parameters.
+        prior: rows (regressor | value) of the base parameters that are known beside the data, shape (n, n_base + 1).
         steps: to take at most.
 
     Source: the damping of Nielsen, IMM-REP-1999-05, Technical University of Denmark.
     """
-    at, weights = _look(rows_at, start, None)
+    known = np.zeros((0, len(start.base) + 1)) if prior is None else prior
+    at, weights = _look(rows_at, start, None, known)
     damping, growth, arrived = _FIRST_DAMPING, 2.0, False
     for _ in range(steps):
-        step = _step(at, weights, bounds, damping)
+        step = _step(at, weights, bounds, damping, known)
         if step.gain <= _ARRIVED:
             arrived = True
             break
-        tried, _ = _look(rows_at, step.to, weights)
+        tried, _ = _look(rows_at, step.to, weights, known)
         fell = at.squares - tried.squares
         if fell > 0.0:
             damping *= max(1.0 / 3.0, 1.0 - (2.0 * fell / step.gain - 1.0) ** 3)
             growth = 2.0
             weights = joint_weights(tried.triangles)
-            at = tried._replace(squares=_squares(tried.triangles, tried.point, weights))
+            at = tried._replace(squares=_squares(tried.triangles, tried.point, weights, known))
         else:
             damping, growth = damping * growth, growth * 2.0
-    return Descent(at.point, arrived, _deviance(at))
+    return Descent(at.point, arrived)
 
 
 def at_bound(values: Array, bounds: Array) -> NDArray[np.bool_]:
@@ -113,28 +112,24 @@ def at_bound(values: Array, bounds: Array) -> NDArray[np.bool_]:
     return np.any(np.isclose(values[:, None], bounds, rtol=1e-6, atol=0.0), axis=1)
 
 
-def _look(rows_at: RowsAt, point: LawPoint, weights: Array | None) -> tuple[_Look, Array]:
+def _look(rows_at: RowsAt, point: LawPoint, weights: Array | None, known: Array) -> tuple[_Look, Array]:
     triangles = compress(rows_at(point, np.zeros(len(point.laws), dtype=np.bool_)))
     weights = joint_weights(triangles) if weights is None else weights
-    return _Look(point, triangles, _squares(triangles, point, weights)), weights
+    return _Look(point, triangles, _squares(triangles, point, weights, known)), weights
 
 
-def _squares(triangles: Triangles, point: LawPoint, weights: Array) -> float:
-    """The rows' sum of squares at the point itself."""
-    return float(weights**2 @ triangles.squares(point.all))
+def _squares(triangles: Triangles, point: LawPoint, weights: Array, known: Array) -> float:
+    """The sum of squares of the rows and of what is known beside them, at the point itself."""
+    beside = known @ np.append(point.base, -1.0)
+    return float(weights**2 @ triangles.squares(point.all) + beside @ beside)
 
 
-def _deviance(at: _Look) -> float:
-    """Σ n ln(mean square) over the joints of all recordings: twice the likelihood's logarithm, but for its sign."""
-    counts, squares = at.triangles.counts, at.triangles.squares(at.point.all)
-    present = (counts > 0) & (squares > 0.0)
-    return float(np.sum(counts[present] * np.log(squares[present] / counts[present])))
-
-
-def _step(at: _Look, weights: Array, bounds: Bounds, damping: float) -> _Step:
+def _step(at: _Look, weights: Array, bounds: Bounds, damping: float, known: Array) -> _Step:
     """The next point to try."""
-    stack = at.triangles.stacked(weights)
     rank = len(at.point.base)
+    beside = np.zeros((len(known), len(at.point.all) + 1))
+    beside[:, :rank], beside[:, -1] = known[:, :-1], known[:, -1]
+    stack = np.vstack([at.triangles.stacked(weights), beside])
     columns, residual = stack[:, :-1], stack[:, -1] - stack[:, :-1] @ at.point.all
     base, laws = columns[:, :rank], columns[:, rank:].copy()
     laws[:, bounds.is_shape] *= at.point.laws[bounds.is_shape]
@@ -165,11 +160,6 @@ def _step(at: _Look, weights: Array, bounds: Bounds, damping: float) -> _Step:
 
 _MOST_ROWS = 8192
 """Of a joint, evenly spread: more change a start, or the choice of a law, by less than it matters."""
-
-_SAME = 0.2
-"""Of shapes' logarithms: closer together, they are of one valley."""
-
-_MOST_OTHERS = 3
 
 
 def friction_left(parts: Sequence[Rows], base: BaseParameters, values: Array, joint: str) -> FrictionData:
@@ -211,63 +201,6 @@ def _of_block(block: Block, joint: int, viscous: int, rest: Array, loading: Arra
     return np.stack([velocity, friction, loading[which] @ columns])
 
 
-def away_from_rest(data: FrictionData) -> FrictionData:
-    """Rows in which friction of the filtered speed is filtered friction: not those next to a reversal."""
-    return data.moving(float(rest_threshold(data.velocity[:, None])[0])) if data.n_rows else data
-
-
-def in_rows(law: str) -> str:
-    """A law as it is fitted to such rows, with an offset beside it; one of both directions has it already."""
-    return law if law.startswith("asymmetric") else f"{law}+offset"
-
-
-class Starts(NamedTuple):
-    """Starts of a search: the best point, other valleys of each joint's law, and bounds of the laws' parameters."""
-
-    best: LawPoint
-    others: Mapping[str, Array]
-    bounds: Bounds
-
-
-def starts_of(laws: JointLaws, values: Array, data: Mapping[str, FrictionData]) -> Starts:
-    """Each joint's law fitted by itself, by variable projection.
-
-    Args:
-        laws: of some joints.
-        values: of the base parameters where friction is Coulomb's and viscous, shape (rank,).
-        data: of these joints.
-
-    Raises:
-        FitError: a joint has too few rows.
-    """
-    best, bounds, others = [np.zeros(0)], [np.zeros((0, 2))], dict[str, Array]()
-    for name, law in laws.laws.items():
-        whole, rows = friction_law(in_rows(law.name)), away_from_rest(data[name])
-        if rows.n_rows <= len(whole.names):
-            raise FitError(
-                f"joint {name!r} has {rows.n_rows} rows away from rest, and its friction law {law.name!r} needs more "
-                f"than {len(whole.names)}; record more motion of it, or give it no law"
-            )
-        low, high = np.concatenate([law.coefficient_bounds(data[name]), law.shape_bounds(data[name])]).T
-        own = [whole.names.index(parameter) for parameter in law.names]
-        best.append(np.clip(variable_projection(rows, whole)[own], low, high))
-        bounds.append(np.stack([low, high], axis=1))
-        if len(law.shapes) > 1:
-            others[name] = _apart(best[-1], np.clip(valleys(rows, whole)[:, own], low, high), law)
-    point = LawPoint(values[laws.kept], np.concatenate(best))
-    return Starts(point, others, Bounds(np.concatenate(bounds), laws.is_shape))
-
-
-def _apart(best: Array, others: Array, law: Law) -> Array:
-    """Those whose shapes differ from the best's and from each other's."""
-    distinct = [best]
-    for candidate in others:
-        shapes = [law.split(one)[1] for one in (candidate, *distinct)]
-        if all(np.any(np.abs(np.log(shapes[0] / shape)) > _SAME) for shape in shapes[1:]):
-            distinct.append(candidate)
-    return np.array(distinct[1 : 1 + _MOST_OTHERS]).reshape(-1, len(best))
-
-
 _PASSES = 4
 _SETTLED = 1e-3
 """σ: base parameters that a pass moves by less stay. Only load makes more than one pass differ."""
@@ -306,7 +239,8 @@ def fit_beside(
     point, held = LawPoint(plain.parameters[laws.kept], values), np.ones(len(values), dtype=np.bool_)
     estimate = plain
     for _ in range(_PASSES):
-        estimate = estimator(replace(problem, parts=_rows(problem, laws, point, held)))
+        base = laws.extended_base(held)
+        estimate = estimator(replace(problem, base=base, parts=_rows(problem, laws, point, held)))
         moved = np.abs(estimate.parameters - point.base)
         point = LawPoint(estimate.parameters, values)
         sigma = np.sqrt(np.diag(estimate.covariance))
@@ -355,49 +289,3 @@ def _speeds(problem: Problem, fits: Mapping[str, FrictionFit], values: Array) ->
     """Slowest and fastest row of each joint with a law."""
     speeds = {name: np.abs(friction_left(problem.parts, problem.base, values, name).velocity) for name in fits}
     return {name: (float(speed.min()), float(speed.max())) for name, speed in speeds.items()}
-
-
-_LEAST_ROWS = 20 * FOLDS
-"""Fewer, and a fold held out tells little of any law."""
-
-_MOST_HELD_ROWS = 1000
-"""Evenly spread: with more, laws that differ by less than matters would be told apart."""
-
-
-class Choice(NamedTuple):
-    """A law's name, and why."""
-
-    law: str
-    reason: str
-
-
-def choose_law(data: FrictionData, excluded: Collection[str] = ()) -> Choice:
-    """The simplest law whose error on rows it has not seen is within one standard error of the least.
-
-    First among the laws of speed alone, then whether the load adds to it: see `compare_laws`.
-
-    Args:
-        data: friction of one joint with its offset, rows in time.
-        excluded: laws that are no candidates.
-    """
-    if data.n_rows < _LEAST_ROWS or not data.both_directions:
-        return Choice(PLAIN, f"{data.n_rows} rows are too few to choose a law by, or go one way only")
-    rows = away_from_rest(data)
-    rows = rows.part(np.arange(rows.n_rows) % -(-rows.n_rows // _MOST_HELD_ROWS) == 0)
-    best = _best(rows, [name for name in SPEED_TERMS if name == PLAIN or name not in excluded])
-    loaded = f"{best.law}+load"
-    if loaded not in excluded and rows.load is not None and np.ptp(np.abs(rows.load)) > 0.0:
-        with_load = _best(rows, [best.law, loaded])
-        return with_load if with_load.law == loaded else best
-    return best
-
-
-def _best(data: FrictionData, names: Sequence[str]) -> Choice:
-    """The best of some laws, the first of which is the simplest."""
-    compared = compare_laws(data, [friction_law(in_rows(name)) for name in names])
-    errors = dict(zip((fit.law.name for fit in compared.fits), compared.held_out_rms.tolist(), strict=True))
-    chosen = next(name for name in names if in_rows(name) == compared.best_fit.law.name)
-    simplest = errors[in_rows(names[0])]
-    if chosen == names[0]:
-        return Choice(chosen, "no other law errs less on unseen rows by more than chance")
-    return Choice(chosen, f"its rms error on unseen rows is {errors[in_rows(chosen)] / simplest:.0%} of {names[0]}'s")

@@ -15,42 +15,25 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import FrictionFit
-from jointbench.identification.friction.joint_laws import CHOOSE, PLAIN, JointLaws, LawPoint, LawRows, asked_laws
-from jointbench.identification.friction.law_search import (
-    Bounds,
-    Choice,
-    Descent,
-    Starts,
-    at_bound,
-    choose_law,
-    descend,
-    fit_beside,
-    friction_left,
-    starts_of,
-)
+from jointbench.identification.friction.joint_laws import CHOOSE, JointLaws, LawPoint, LawRows, asked_laws
+from jointbench.identification.friction.law_choice import Selection, grids_of, select_laws
+from jointbench.identification.friction.law_search import Bounds, Descent, at_bound, descend, fit_beside, friction_left
+from jointbench.identification.friction.law_tables import LawTables
 from jointbench.identification.friction.model_friction import ModelFriction
-from jointbench.identification.friction.terms import friction_law
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows import WithoutMotorSide
 
-ESTIMATORS = ("wls", "ols", "irls", "ridge")
-"""Those that look at rows alone; others know what the columns of base parameters are."""
+ESTIMATORS = ("map", "wls", "ols", "irls", "ridge", "physical", "physical_log_cholesky")
+"""Those that look at rows alone, or at what extended base parameters stand for."""
 
-_ROUNDS = 8
-"""Of fitting each law by itself and then all together: two or three suffice."""
+_CHOICES = 20
+"""Of choosing laws and looking how they fit; each leaves out laws that do not, and two mostly suffice."""
 
-_CHOICES = 100
-"""Of choosing laws and looking how they fit; each round settles a law or leaves one out for good, most after four."""
+_MANY_PASSES = (8, 1e-3)
+"""Of an estimator around its own last estimate, at most, and by how many σ the laws' parameters may then move."""
 
-_HELPS = 1e-2
-"""By how much the deviance must fall for another round."""
-
-_TRIAL = 10
-"""Steps after which another valley must lead lower than the best."""
-
-_PASSES = 8
-_SETTLED = 1e-3
-"""σ: laws' parameters that an estimator moves by less are where it would have them."""
+_PASSES = {"map": (2, 0.1), "physical": (2, 0.1), "physical_log_cholesky": (2, 0.1)}
+"""The same of estimators that take longer: of the first the descent knows the prior already, and all are next to it."""
 
 _ON_ITS_WAY = "the friction laws had not settled when the fit of all together was broken off: take simpler laws"
 
@@ -68,10 +51,12 @@ class LawFit(NamedTuple):
 def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws) -> LawFit:
     """Fit base parameters and friction laws together.
 
-    First the base parameters with Coulomb and viscous friction; then each joint's law to what those leave of its
-    torque, by variable projection; then all together by `descend`; and last the estimator itself, to the rows made
-    linear there, with the laws' derivatives as columns beside the regressor's: so that its error bars know how laws and
-    base parameters go together. Coulomb and viscous friction of these joints give way to the law.
+    First the base parameters with Coulomb and viscous friction. Then one set of sums of all columns, with the laws' on
+    grids of their shapes (`LawTables`): in it laws are chosen by time left out, and their parameters are found but for
+    what grids leave. Then all together by `descend`, once; and last the estimator itself, to the rows made linear
+    there, with the laws' derivatives as columns beside the regressor's: so that its error bars know how laws and base
+    parameters go together, and links stay possible where the estimator keeps them so. Coulomb and viscous friction of
+    these joints give way to the law.
 
     Args:
         estimator: one of `ESTIMATORS`.
@@ -92,45 +77,31 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
     if asked:
         _check_possible(estimator, problem)
     plain = estimator(problem)
-    fitted, values = LawFit(plain, None), plain.parameters
-    doubt: dict[str, dict[str, str]] = {name: {} for name in asked}
-    picks: dict[str, Choice] = {}
-    seen: set[tuple[str, ...]] = set()
+    if not asked:
+        return LawFit(plain, None)
+    parameters = plain.parameters
+    data = {name: friction_left(problem.parts, problem.base, parameters, name) for name in asked}
+    tables = LawTables.of(problem, parameters, grids_of(data, asked), plain.prior)
+    excluded: dict[str, dict[str, str]] = {name: {} for name in asked}
+    selection = select_laws(tables, asked, parameters, excluded)
+    search = _LawSearch(estimator, problem, selection, plain, data)
     for _ in range(_CHOICES):
-        picks = _picks(problem, asked, doubt, values)
-        laws = tuple(pick.law for pick in picks.values())
-        search = _LawSearch(problem, {name: pick for name, pick in picks.items() if pick.law != PLAIN}, values)
-        if CHOOSE in asked.values() and laws not in seen:
-            seen.add(laws)
-            values = search.quick()
-            continue
-        fitted = _fit(estimator, search, plain)
-        doubtful = {name: why for name, why in _doubtful(fitted.friction).items() if asked[name] == CHOOSE}
+        # What the end of the descent says against a law is said before the estimator has gone on from there.
+        doubtful = _doubtful(search.first, asked) or _doubtful(search.settled.friction, asked)
         if not doubtful:
             break
         for name, why in doubtful.items():
-            doubt[name][picks[name].law] = why
-        values = fitted.estimate.parameters
+            excluded[name][selection.picks[name].law] = why
+        selection = select_laws(tables, asked, parameters, excluded, selection)
+        search = replace(search, selection=selection)
+    fitted = search.settled
     notes = [
-        f"friction of {name}: {'; '.join([f'{pick.law} chosen, {pick.reason}', *doubt[name].values()])}"
-        for name, pick in picks.items()
+        f"friction of {name}: {'; '.join([f'{pick.law} chosen, {pick.reason}', *pick.refused])}"
+        for name, pick in selection.picks.items()
         if asked[name] == CHOOSE
     ]
     estimate = replace(fitted.estimate, notes=(*fitted.estimate.notes, *notes))
     return LawFit(estimate, fitted.friction)
-
-
-def _picks(
-    problem: Problem, asked: Mapping[str, str], doubt: Mapping[str, Mapping[str, str]], values: Array
-) -> dict[str, Choice]:
-    """The law of each joint, as asked for or as friction next to these base parameters advises."""
-    picks: dict[str, Choice] = {}
-    for name, law in asked.items():
-        if law == CHOOSE:
-            picks[name] = choose_law(friction_left(problem.parts, problem.base, values, name), doubt[name])
-        else:
-            picks[name] = Choice(law, "as asked for")
-    return picks
 
 
 def _told_apart(friction: FrictionLaws) -> tuple[str | dict[str, str], dict[str, FrictionFit]]:
@@ -161,143 +132,119 @@ def _check_possible(estimator: Estimator, problem: Problem) -> None:
         )
 
 
-def _doubtful(friction: ModelFriction | None) -> dict[str, str]:
-    """Reasons against each joint's law after the fit of all together: part of it may be zero."""
+def _doubtful(friction: ModelFriction | None, asked: Mapping[str, str]) -> dict[str, str]:
+    """Reasons against the laws that were chosen, after the fit of all together: part of it may be zero."""
     if friction is None:
         return {}
     reasons: dict[str, str] = {}
     for name, law in friction.laws.laws.items():
         verdicts = friction.of_joint(name)[: len(law.coefficients)]
         refused = [verdict.name for verdict in verdicts if verdict.is_refused]
-        if refused:
+        if refused and asked[name] == CHOOSE:
             reasons[name] = f"not {law.name}, as the motion does not tell {', '.join(refused)}"
     return reasons
 
 
-def _fit(estimator: Estimator, search: _LawSearch, plain: Estimate) -> LawFit:
-    """All together, with these laws."""
-    laws = search.laws
-    if not laws.laws:
-        return LawFit(plain, None)
-    down, bounds = search.thorough()
-    settled = _settle(estimator, search, down, bounds)
-    covariance = _Covariance.of(settled, laws)
-    friction = ModelFriction(
-        laws=laws,
-        parameters=settled.point.laws,
-        covariance=covariance.laws,
-        with_base=covariance.with_base,
-        at_bound=settled.held,
-        speeds=search.speeds,
-        reasons={name: pick.reason for name, pick in search.picks.items()},
-    )
-    estimate = replace(
-        settled.estimate,
-        parameters=laws.full(settled.point.base),
-        covariance=covariance.base,
-        notes=(*settled.estimate.notes, *(() if settled.arrived else (_ON_ITS_WAY,))),
-    )
-    return LawFit(estimate, friction)
-
-
 @dataclass(frozen=True, eq=False)
 class _LawSearch:
-    """Search for the laws' best parameters.
+    """Search for the best parameters of given laws and all else together.
 
     Attributes:
+        estimator: that has the last word.
         problem: without laws.
-        picks: laws of some joints.
-        values: of the base parameters, next to which laws are fitted one by one at first, shape (rank,).
+        selection: the laws, and where to begin.
+        plain: estimate with Coulomb and viscous friction.
+        data: friction of each joint.
     """
 
+    estimator: Estimator
     problem: Problem
-    picks: Mapping[str, Choice]
-    values: Array
+    selection: Selection
+    plain: Estimate
+    data: Mapping[str, FrictionData]
 
-    @cached_property
+    @property
     def laws(self) -> JointLaws:
-        """Laws of these joints."""
-        return JointLaws(self.problem.base, {name: friction_law(pick.law) for name, pick in self.picks.items()})
+        """Laws of some joints."""
+        return self.selection.laws
 
     @cached_property
-    def speeds(self) -> dict[str, tuple[float, float]]:
-        """Slowest and fastest row of each joint."""
-        speeds = {name: np.abs(data.velocity) for name, data in self._left(self.values).items()}
-        return {name: (float(speed.min()), float(speed.max())) for name, speed in speeds.items()}
+    def down(self) -> Descent:
+        """The least weighted squares beside what is known of the base parameters."""
+        bounds = Bounds(self.selection.bounds, self.laws.is_shape)
+        known = self.plain.prior
+        prior = None if known is None else known[:, np.append(self.laws.kept, True)]
+        return descend(self._rows_at, self.selection.start, bounds, prior)
 
-    def rows_at(self, point: LawPoint, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
+    @cached_property
+    def first(self) -> ModelFriction | None:
+        """The laws at the end of the descent, with the error bars that the estimator gives them; None of no laws."""
+        if not self.laws.laws:
+            return None
+        held = at_bound(self.down.point.laws, self.selection.bounds)
+        return self._friction(self.down.point, held, _Covariance.of(self._first, self.laws))
+
+    @cached_property
+    def settled(self) -> LawFit:
+        """The estimate, and the laws, around which rows are linear as the estimator goes on until it stays."""
+        if not self.laws.laws:
+            return LawFit(self.plain, None)
+        point, n, stays = self.down.point, len(self.down.point.base), False
+        low, high = self.selection.bounds.T
+        held = at_bound(point.laws, self.selection.bounds)
+        estimate = self._estimate(point, held) if held.any() else self._first
+        passes, near = _PASSES.get(self.estimator.name, _MANY_PASSES)
+        for number in range(1, passes + 1):
+            sigma = np.sqrt(np.diag(estimate.covariance))[n:]
+            free, finite = np.flatnonzero(~held), np.isfinite(sigma)
+            laws = point.laws.copy()
+            laws[free[finite]] = np.clip(estimate.parameters[n:][finite], low[free[finite]], high[free[finite]])
+            stays = bool(np.all(np.abs(laws - point.laws)[free[finite]] <= near * sigma[finite]))
+            point = LawPoint(estimate.parameters[:n], laws)
+            if stays or number == passes:
+                break
+            held = at_bound(point.laws, self.selection.bounds)
+            estimate = self._estimate(point, held)
+        if held.any():
+            # A bound is not knowledge: the error bars of all else are those with the held ones free.
+            estimate = self._estimate(point, np.zeros_like(held))
+        covariance = _Covariance.of(estimate, self.laws)
+        whole = replace(
+            estimate,
+            parameters=self.laws.full(point.base),
+            covariance=covariance.base,
+            notes=(*estimate.notes, *(() if self.down.arrived and stays else (_ON_ITS_WAY,))),
+        )
+        return LawFit(whole, self._friction(point, held, covariance))
+
+    @cached_property
+    def _first(self) -> Estimate:
+        """Estimate around the end of the descent, nothing held."""
+        return self._estimate(self.down.point, np.zeros(self.laws.n_parameters, dtype=np.bool_))
+
+    def _estimate(self, point: LawPoint, held: NDArray[np.bool_]) -> Estimate:
+        """Estimate base parameters and laws' parameters that are not held from rows made linear around a point."""
+        base, parts = self.laws.extended_base(held), self._rows_at(point, held)
+        return self.estimator(replace(self.problem, base=base, parts=parts))
+
+    def _rows_at(self, point: LawPoint, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
         """The rows made linear around a point."""
         return tuple(
             LawRows(part, observations, self.laws, point, held)
             for part, observations in zip(self.problem.parts, self.problem.observations, strict=True)
         )
 
-    def quick(self) -> Array:
-        """Base parameters beside the laws, as serves to choose these, shape (rank,)."""
-        if not self.laws.laws:
-            return self.values
-        starts = starts_of(self.laws, self.values, self._left(self.values))
-        return self.laws.full(descend(self.rows_at, starts.best, starts.bounds).point.base)
-
-    def thorough(self) -> tuple[Descent, Bounds]:
-        """Each law fitted by itself, then all together; again with what is left then, as long as that helps."""
-        values, best = self.values, None
-        for _ in range(_ROUNDS):
-            starts = starts_of(self.laws, values, self._left(values))
-            descent = descend(self.rows_at, starts.best, starts.bounds)
-            if best is not None and descent.deviance > best[0].deviance - _HELPS:
-                break
-            best = _of_all_valleys(self, descent, starts), starts.bounds
-            values = self.laws.full(best[0].point.base)
-        assert best is not None
-        return best
-
-    def _left(self, values: Array) -> dict[str, FrictionData]:
-        return {name: friction_left(self.problem.parts, self.problem.base, values, name) for name in self.picks}
-
-
-def _of_all_valleys(search: _LawSearch, best: Descent, starts: Starts) -> Descent:
-    """The best descent where each joint's law may also begin in its other valleys."""
-    for name, valleys in starts.others.items():
-        for valley in valleys:
-            values = best.point.laws.copy()
-            values[search.laws.parts[name]] = valley
-            descent = descend(search.rows_at, LawPoint(best.point.base, values), starts.bounds, _TRIAL)
-            if descent.deviance < best.deviance - _HELPS:
-                best = descend(search.rows_at, descent.point, starts.bounds)
-    return best
-
-
-class _Settled(NamedTuple):
-    """An estimate of rows made linear around itself, and its error bars were no parameter held at a bound."""
-
-    point: LawPoint
-    held: NDArray[np.bool_]
-    estimate: Estimate
-    arrived: bool
-
-
-def _settle(estimator: Estimator, search: _LawSearch, down: Descent, bounds: Bounds) -> _Settled:
-    """Let the estimator have its way with rows around its own last estimate, until that stays."""
-    point, n, stays = down.point, len(down.point.base), False
-    low, high = bounds.values.T
-    held = at_bound(point.laws, bounds.values)
-    estimate = estimator(replace(search.problem, parts=search.rows_at(point, held)))
-    for _ in range(_PASSES):
-        sigma = np.sqrt(np.diag(estimate.covariance))[n:]
-        free, finite = np.flatnonzero(~held), np.isfinite(sigma)
-        laws = point.laws.copy()
-        laws[free[finite]] = np.clip(estimate.parameters[n:][finite], low[free[finite]], high[free[finite]])
-        stays = bool(np.all(np.abs(laws - point.laws)[free[finite]] <= _SETTLED * sigma[finite]))
-        point = LawPoint(estimate.parameters[:n], laws)
-        if stays:
-            break
-        held = at_bound(point.laws, bounds.values)
-        estimate = estimator(replace(search.problem, parts=search.rows_at(point, held)))
-    if held.any():
-        # A bound is not knowledge: the error bars of all else are those with the held ones free.
-        estimate = estimator(replace(search.problem, parts=search.rows_at(point, np.zeros_like(held))))
-    return _Settled(point, held, estimate, down.arrived and stays)
+    def _friction(self, point: LawPoint, held: NDArray[np.bool_], covariance: _Covariance) -> ModelFriction:
+        speeds = {name: np.abs(self.data[name].velocity) for name in self.laws.laws}
+        return ModelFriction(
+            laws=self.laws,
+            parameters=point.laws,
+            covariance=covariance.laws,
+            with_base=covariance.with_base,
+            at_bound=held,
+            speeds={name: (float(speed.min()), float(speed.max())) for name, speed in speeds.items()},
+            reasons={name: self.selection.picks[name].reason for name in self.laws.laws},
+        )
 
 
 class _Covariance(NamedTuple):
@@ -308,9 +255,10 @@ class _Covariance(NamedTuple):
     with_base: Array
 
     @classmethod
-    def of(cls, settled: _Settled, laws: JointLaws) -> _Covariance:
-        """Return it with the base parameters that laws stand for in their places."""
-        both, n, kept = settled.estimate.covariance, len(settled.point.base), np.flatnonzero(laws.kept)
+    def of(cls, estimate: Estimate, laws: JointLaws) -> _Covariance:
+        """Return that of an estimate of all of them, with the base parameters that laws stand for in their places."""
+        both, kept = estimate.covariance, np.flatnonzero(laws.kept)
+        n = len(kept)
         base = np.diag(np.where(laws.kept, 0.0, np.inf))
         base[np.ix_(kept, kept)] = both[:n, :n]
         with_base = np.zeros((laws.base.rank, laws.n_parameters))

@@ -34,7 +34,22 @@ def solve_bounded(columns: Array, values: Array, bounds: Array) -> tuple[Array, 
     stack, k = columns.shape[:-2], columns.shape[-1]
     flat = columns.reshape(-1, *columns.shape[-2:])
     turned = np.swapaxes(flat, 1, 2)
-    normal, right = turned @ flat, turned @ values
+    coefficients, free = solve_bounded_sums(turned @ flat, turned @ values, bounds)
+    return coefficients.reshape(*stack, k), free.reshape(*stack, k)
+
+
+def solve_bounded_sums(normal: Array, right: Array, bounds: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve the same problem given by its sums.
+
+    Args:
+        normal: columnsᵀ columns, shape (n, k, k).
+        right: columnsᵀ values, shape (n, k).
+        bounds: as of `solve_bounded`.
+
+    Returns:
+        Coefficients, and which of them are free, shape (n, k) each.
+    """
+    k = normal.shape[-1]
     size = np.sqrt(np.einsum("sii->si", normal))
     size[size == 0.0] = 1.0
     normal = normal / (size[:, :, None] * size[:, None, :]) + _RIDGE * np.eye(k)
@@ -44,7 +59,7 @@ def solve_bounded(columns: Array, values: Array, bounds: Array) -> tuple[Array, 
     out = np.flatnonzero(((coefficients < bounds[:, 0]) | (coefficients > bounds[:, 1])).any(axis=1))
     if len(out):
         coefficients[out], free[out] = _best_of_sets(normal[out], right[out], size[out], bounds)
-    return coefficients.reshape(*stack, k), free.reshape(*stack, k)
+    return coefficients, free
 
 
 def _best_of_sets(normal: Array, right: Array, size: Array, bounds: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -126,18 +141,6 @@ def variable_projection(data: FrictionData, law: Law) -> Array:
         points = _descend(data, law, points.pick(np.argsort(points.squares)[:1]), bounds, _ITERATIONS, _ARRIVED)
     best = int(np.argmin(points.squares))
     return np.concatenate([points.coefficients[best], np.exp(points.log_shapes[best])])
-
-
-def valleys(data: FrictionData, law: Law) -> Array:
-    """Parameters in each of the valleys that `variable_projection` descends into, above the bottom, the best first.
-
-    Returns:
-        Parameters, shape (n_valleys, n_parameters).
-    """
-    if not law.shapes:
-        return variable_projection(data, law)[None]
-    points = _in_valleys(data, law, np.log(law.shape_bounds(data)))
-    return np.hstack([points.coefficients, np.exp(points.log_shapes)])[np.argsort(points.squares)]
 
 
 def _in_valleys(data: FrictionData, law: Law, bounds: Array) -> _Points:

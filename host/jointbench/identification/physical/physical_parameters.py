@@ -168,6 +168,7 @@ class PhysicalParameters:
             shape (10 * n_links,).
         drive_parameters: as of `drive_parameter_names` [SI], shape (n_drive_parameters,).
         compensation_parameters: as of `compensation_parameter_names` [SI], of either sign.
+        further_parameters: what extends the base parameters, such as friction laws' [SI], none negative.
         smallest_eigenvalues: of each link's pseudo-inertia relative to its reference body's; nan of neglected links,
             shape (n_links,).
         margin: that they are at least.
@@ -182,6 +183,7 @@ class PhysicalParameters:
     standard_parameters: Array
     drive_parameters: Array
     compensation_parameters: Array
+    further_parameters: Array
     smallest_eigenvalues: Array
     margin: float
     unchanged: bool
@@ -193,7 +195,14 @@ class PhysicalParameters:
     @property
     def full_parameters(self) -> Array:
         """All of them, in the order of `model_columns`, shape (n_full,)."""
-        return np.concatenate([self.standard_parameters, self.drive_parameters, self.compensation_parameters])
+        return np.concatenate(
+            [
+                self.standard_parameters,
+                self.drive_parameters,
+                self.compensation_parameters,
+                self.further_parameters,
+            ]
+        )
 
     @property
     def base_parameters(self) -> Array:

@@ -26,7 +26,7 @@ from jointbench.identification.physical.pseudo_inertia import (
     relative_to,
 )
 from jointbench.identification.physical.solvers import Around, FreeNumbers, solve_conic, solve_newton
-from jointbench.model import PARAMETER_NAMES, compensation_parameter_names, drive_parameter_names, known_beside_links
+from jointbench.model import PARAMETER_NAMES, compensation_parameter_names, drive_parameter_names
 
 _WIDTH = len(PARAMETER_NAMES)
 
@@ -163,7 +163,7 @@ def _drives(estimate: BaseEstimate, signed: NDArray[np.bool_]) -> tuple[Array, A
     first = _WIDTH * base.robot.n_links
     estimated = np.array([led.get(first + k, 0.0) for k in range(len(signed))])
     thought = np.where(signed, np.maximum(estimated, 0.0), estimated)
-    known = known_beside_links(base.robot)
+    known = base.known_beside_links
     thought = np.where(np.isfinite(known), known, thought)
     units = np.maximum(np.abs(thought), np.abs(estimated))
     return thought, np.where(units > 0.0, units, 1.0)
@@ -288,7 +288,9 @@ def _result(
     estimate, robot = problem.estimate, problem.estimate.base.robot
     x = _without_rounding(problem, x, margin)
     full = problem.scaling @ x
-    drives, compensations = np.split(full[10 * robot.n_links :], [len(drive_parameter_names(robot))])
+    first = len(drive_parameter_names(robot))
+    ends = [first, first + len(compensation_parameter_names(robot))]
+    drives, compensations, further = np.split(full[10 * robot.n_links :], ends)
     least = np.full(robot.n_links, np.nan)
     least[list(problem.bodies.links)] = problem.smallest_eigenvalues(x)
     return PhysicalParameters(
@@ -296,6 +298,7 @@ def _result(
         standard_parameters=full[: 10 * robot.n_links],
         drive_parameters=drives,
         compensation_parameters=compensations,
+        further_parameters=further,
         smallest_eigenvalues=least,
         margin=margin,
         unchanged=estimate.distance(estimate.base.group(full)) < _NOTHING,

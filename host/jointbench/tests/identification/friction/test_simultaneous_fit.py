@@ -156,7 +156,7 @@ def test_base_parameters_that_a_law_stands_for_say_so() -> None:
         ("stribeck+offset", "wls", "a model has offsets and rotor inertias of its own"),
         ("stribeck+temperature", "wls", "knows no temperature"),
         ({"j9": "stribeck"}, "wls", "a friction law is given for 'j9'"),
-        ("stribeck", "physical", "estimator 'physical' fits no friction laws"),
+        ("stribeck", "bayes", "estimator 'bayes' fits no friction laws"),
     ],
 )
 def test_what_cannot_be_is_refused(friction: str | dict[str, str], estimator: str, words: str) -> None:
