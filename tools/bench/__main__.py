@@ -20,6 +20,7 @@ from tools.bench import (
     filters,
     firmware,
     friction,
+    hindsight,
     identification,
     logs,
     monitor,
@@ -36,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     """What `./run bench` takes."""
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
-    options.add_argument("folder", metavar="FOLDER", nargs="?", help="of public: where the recordings are")
+    options.add_argument("folder", metavar="FOLDER", nargs="?", help="of public, hindsight: where recordings are")
     options.add_argument(
         "--recordings", type=positive, default=accuracy.RECORDINGS, help="of accuracy: how many (%(default)s)"
     )
@@ -69,8 +70,10 @@ def positive(text: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 0, 1 when a figure misses its limit, 2 when it could not be done."""
     options = parser().parse_args(arguments)
-    if options.what != "public" and (options.folder or options.split or options.method or options.page):
-        parser().error(f"FOLDER, --split, --method and --page are of public, and {options.what} takes none of them")
+    if options.what != "public" and (options.split or options.method or options.page):
+        parser().error(f"--split, --method and --page are of public, and {options.what} takes none of them")
+    if options.what not in ("public", "hindsight") and options.folder:
+        parser().error(f"FOLDER is of public and hindsight, and {options.what} takes none")
     return carry_out("bench", options, measure, (JointbenchError, BenchError, BenchmarkFailed))
 
 
@@ -110,6 +113,10 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         "calibration: simulated arms whose zeros, lengths, axes, torques and clocks are off, by default",
     ),
     "public": (public.bench, "public: models of public recordings, on recordings they were not fitted to"),
+    "hindsight": (
+        hindsight.bench,
+        "hindsight: cut-off and strength of the prior by default, beside the best of a grid, on public recordings",
+    ),
     "accuracy": (accuracy.bench, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
 }
 

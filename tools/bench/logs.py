@@ -136,7 +136,7 @@ def outcome_table(outcomes: list[Outcome]) -> str:
 def outcome(fault: Fault, seed: int) -> Outcome:
     """Simulate a log, and fit it by default and by all options."""
     rng = np.random.default_rng([seed, FAULTS.index(fault)])
-    arm = _arm(seed)
+    arm = arm_of(seed)
     log = simulated_log(arm, fault, random_excitation(arm.robot, 5, fault.seconds, 2 * seed), rng)
     other = random_excitation(arm.robot, 5, 10.0, 2 * seed + 1).evaluate(np.arange(0.0, 10.0, 0.004))
     torque = motor_torque(arm, *other)
@@ -196,7 +196,7 @@ def simulated_log(arm: Arm, fault: Fault, played: Excitation, rng: np.random.Gen
     )  # fmt: skip
 
 
-def _arm(seed: int) -> Arm:
+def arm_of(seed: int) -> Arm:
     """An arm whose bodies and drives are not quite those of its file."""
     robot = load_robot(ROBOT)
     drawn = arms(2, seed)[1].truth

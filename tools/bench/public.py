@@ -377,20 +377,30 @@ def loaded_method(place: str) -> tuple[str, Method]:
     return place, guarded
 
 
-def bench(options: argparse.Namespace, console: Console) -> Result:
-    """Measure all methods on all splits, or on those asked for."""
+def recordings_folder(options: argparse.Namespace) -> Path:
+    """Return the folder of the recordings.
+
+    Raises:
+        FileError: there is none.
+    """
     if options.folder is None or not Path(options.folder).is_dir():
         given = f"{options.folder} is no folder" if options.folder else "the recordings' folder is missing"
         listed = ", ".join(source.folder for source in SOURCES)
         raise FileError(
             f"{given}; give the one that holds {listed} (docs/public_benchmark.md says where each is had): "
-            f"./run bench public FOLDER"
+            f"./run bench {options.what} FOLDER"
         )
+    return Path(options.folder)
+
+
+def bench(options: argparse.Namespace, console: Console) -> Result:
+    """Measure all methods on all splits, or on those asked for."""
+    folder = recordings_folder(options)
     splits = [split for split in SPLITS if not options.split or split.name in options.split]
     methods = {**METHODS, **dict(map(loaded_method, options.method))}
     if options.page and (options.split or options.method):
         raise FileError("--page is of all splits and our methods; leave --split and --method out")
-    entries, digests = measure(splits, methods, Path(options.folder), console)
+    entries, digests = measure(splits, methods, folder, console)
     console.say(errors_table(entries))
     console.say("  * refused, and scored as the mean of its torque in training")
     for entry in entries:

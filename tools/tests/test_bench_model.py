@@ -28,7 +28,17 @@ from jointbench.model import (
 )
 from jointbench.recording import open_run
 from jointbench.signals import LowPass
-from tools.bench import accuracy, calibration, excitation, friction, identification, logs, predictor, regressor
+from tools.bench import (
+    accuracy,
+    calibration,
+    excitation,
+    friction,
+    hindsight,
+    identification,
+    logs,
+    predictor,
+    regressor,
+)
 from tools.bench.__main__ import VERBS
 from tools.bench.identification_memory import (
     imported_log,
@@ -38,6 +48,7 @@ from tools.bench.identification_memory import (
     true_parameters,
 )
 from tools.bench.peers import BenchmarkFailed
+from tools.bench.public_recordings import SPLITS
 from tools.bench.simulated_recordings import (
     REST_TICKS,
     Arm,
@@ -602,6 +613,21 @@ def test_a_fault_moves_the_arm_it_is_of() -> None:
     assert np.std(larger.motor_torque - right.motor_torque) == pytest.approx(0.2 * np.std(right.motor_torque), rel=0.02)
     longer = calibration.displaced(arm.robot, calibration.none(n)._replace(length=np.full((n, 3), 0.005)))
     assert longer.joints[2].origin == pytest.approx(np.array(arm.robot.joints[2].origin) + 0.005)
+
+
+def test_the_default_is_held_against_a_grid_in_hindsight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hindsight, "CUTOFFS_HZ", (0.2, 16.0))
+    monkeypatch.setattr(hindsight, "STRENGTHS", (1.0, 100.0))
+    arm, rng = logs.arm_of(0), np.random.default_rng(0)
+    fault = logs.Fault("nothing", seconds=6.0, rate_Hz=100.0)
+    training, test = (
+        logs.simulated_log(arm, fault, random_excitation(arm.robot, 5, 6.0, seed), rng) for seed in (1, 2)
+    )
+    row = hindsight.hindsight(SPLITS[2], training, test)
+    # Noise is 2 % of the torque; 0.2 Hz lies below the motion, and leaves too few rows.
+    assert (row.cutoff_Hz, row.split) == (16.0, "TIAGo")
+    assert 0.02 < row.best < 0.2
+    assert -0.2 < row.loss < 0.5
 
 
 def test_a_refused_log_counts_as_one_that_is_missed() -> None:
