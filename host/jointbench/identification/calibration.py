@@ -9,7 +9,7 @@ quarters of the time left out are then predicted better: gravity shows them. JCG
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -130,6 +130,27 @@ class Calibration:
     by_kind: Mapping[str, Array]
     zeros: Zeros | None = None
     contradictions: tuple[str, ...] = ()
+
+    def spread(self, kept: NDArray[np.bool_]) -> Calibration:
+        """Return that of more parameters, the others without any share.
+
+        Args:
+            kept: which of those the first of these here are, shape (rank,); what is behind them is left out.
+        """
+        places, n = np.flatnonzero(kept), int(np.count_nonzero(kept))
+
+        def placed(values: Array) -> Array:
+            whole = np.zeros((len(kept),) * values.ndim)
+            whole[np.ix_(*(places,) * values.ndim)] = values[(slice(n),) * values.ndim]
+            return whole
+
+        return replace(
+            self,
+            covariance=placed(self.covariance),
+            noise=placed(self.noise),
+            model=placed(self.model),
+            by_kind={kind: placed(sigma) for kind, sigma in self.by_kind.items()},
+        )
 
     def words(self, robot: Robot, side: str) -> str:
         """List the tolerances that matter to a robot's torque, "motor" or "joint"."""

@@ -160,7 +160,9 @@ class CalibrationRows(ChangedRows):
         drives, names = drive_columns(robot, dq, ddq)
         beside = drives @ self.full[split : split + len(names)]
         if robot.compensations:
-            beside += compensation_columns(robot, q, dq, ddq)[0] @ self.full[split + len(names) :]
+            columns, further = compensation_columns(robot, q, dq, ddq)
+            first = split + len(names)
+            beside += columns @ self.full[first : first + len(further)]
         return torque + beside.reshape(torque.shape)
 
     @cached_property

@@ -124,8 +124,7 @@ def _fit(
     if side == "joint":
         base = felt_by_sensor(base)
     problem = Problem(robot, base, runs, tuple(recordings), parts)
-    estimate, laws = _solve(chosen, problem, friction)
-    problem, (estimate, laws), calibration = _calibrated(chosen, problem, LawFit(estimate, laws), friction, side)
+    problem, (estimate, laws, _), calibration = _calibrated(chosen, problem, friction, side)
     recordings = list(problem.observations)
     judged = [observations for observations in recordings if observations.settings.torque == side]
     prediction = _predict(base, judged, estimate.parameters, laws)
@@ -172,8 +171,17 @@ def _fit(
     )
 
 
-def _solve(estimator: Estimator, problem: Problem, friction: FrictionLaws | None) -> LawFit:
-    """Estimate base parameters, and friction laws beside them where any are asked for."""
+def _solve(
+    estimator: Estimator, problem: Problem, friction: FrictionLaws | None, plain: Estimate | None = None
+) -> LawFit:
+    """Estimate base parameters, and friction laws beside them where any are asked for.
+
+    Args:
+        estimator: of them.
+        problem: without laws.
+        friction: as of `fit`.
+        plain: the estimate without laws, where it is known already.
+    """
     with foreign_code(
         FitError,
         f"the equations of {', '.join(str(run.path) for run in problem.runs)} have no solution",
@@ -181,14 +189,16 @@ def _solve(estimator: Estimator, problem: Problem, friction: FrictionLaws | None
         (LinAlgError,),
     ):
         if friction in (None, MEMORY):
-            return LawFit(estimator(problem), None)
-        return fit_with_laws(estimator, problem, friction)
+            return LawFit(estimator(problem) if plain is None else plain, None)
+        return fit_with_laws(estimator, problem, friction, plain)
 
 
 def _calibrated(
-    estimator: Estimator, problem: Problem, fitted: LawFit, friction: FrictionLaws | None, side: str
+    estimator: Estimator, problem: Problem, friction: FrictionLaws | None, side: str
 ) -> tuple[Problem, LawFit, Calibration | None]:
-    """Fit the joints' zeros where gravity shows them, and tell what calibration adds to the error bars.
+    """Solve a problem, with the joints' zeros where gravity shows them, and tell what calibration adds to error bars.
+
+    The zeros are fitted beside Coulomb and viscous friction, then friction laws once beside these zeros.
 
     Returns:
         The problem and its solution with these zeros; and the calibration, None where it counts as exact.
@@ -197,8 +207,9 @@ def _calibrated(
     is_log = any(is_unknown(each.filter.signals) for each in problem.observations)
     tolerances = tolerances_of(problem.robot, first.settings.tolerances, is_log=is_log)
     if tolerances is None:
-        return problem, fitted, None
-    about, zeros = CalibrationProblem.of(problem, fitted.estimate, tolerances, side), None
+        return problem, _solve(estimator, problem, friction), None
+    fitted, zeros = _solve(estimator, problem, None), None
+    about = CalibrationProblem.of(problem, fitted.estimate, tolerances, side)
     for _ in range(_ZERO_PASSES if first.settings.zeros is None else 0):
         further = about.zeros(zeros)
         if further is None:
@@ -206,11 +217,18 @@ def _calibrated(
         moved = further.values - (0.0 if zeros is None else zeros.values)
         zeros = further
         problem = _with_zeros(problem, zeros)
-        fitted = _solve(estimator, problem, friction)
+        fitted = _solve(estimator, problem, None)
         about = CalibrationProblem.of(problem, fitted.estimate, tolerances, side)
         if np.all(np.abs(moved) <= _SETTLED * zeros.sigma):
             break
-    return problem, fitted, about.calibration(problem.robot, tolerances, fitted.estimate.covariance, zeros)
+    fitted = _solve(estimator, problem, friction, fitted.estimate)
+    if fitted.friction is None or fitted.around is None:
+        return problem, fitted, about.calibration(problem.robot, tolerances, fitted.estimate.covariance, zeros)
+    around, estimate = fitted.around
+    about = CalibrationProblem.of(around, estimate, tolerances, side)
+    calibration = about.calibration(problem.robot, tolerances, estimate.covariance, zeros)
+    kept = fitted.friction.laws.kept
+    return problem, fitted.with_calibration(calibration.covariance), calibration.spread(kept)
 
 
 def _with_zeros(problem: Problem, zeros: Zeros) -> Problem:

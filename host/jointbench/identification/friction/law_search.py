@@ -209,8 +209,8 @@ REASON = "held as an experiment told it"
 
 
 def fit_beside(
-    estimator: Estimator, problem: Problem, friction: Mapping[str, FrictionFit]
-) -> tuple[Estimate, ModelFriction]:
+    estimator: Estimator, problem: Problem, friction: Mapping[str, FrictionFit], plain: Estimate | None = None
+) -> tuple[Estimate, ModelFriction, tuple[Problem, Estimate]]:
     """Fit base parameters to torque - law(velocity, load), the laws' parameters being known.
 
     The error bars are those of the noise, and of what the experiment left open of the laws:
@@ -220,9 +220,11 @@ def fit_beside(
         estimator: one that looks at rows alone.
         problem: without laws.
         friction: by joint, such as fits to a sweep of speeds; joints without one keep Coulomb and viscous friction.
+        plain: the estimator's estimate of the problem; None: made here.
 
     Returns:
-        The estimate of all base parameters, those that a law stands for zero; and the laws.
+        The estimate of all base parameters, those that a law stands for zero; the laws; and the problem beside them
+        with its own estimate.
 
     Raises:
         FitError: a joint has no friction of its own, or a model cannot hold its law.
@@ -235,12 +237,12 @@ def fit_beside(
     fits = {name: friction[name] for name in robot.joint_names if name in friction}
     laws = JointLaws(problem.base, {name: fit.law for name, fit in fits.items()})
     values = np.concatenate([fit.parameters for fit in fits.values()])
-    plain = estimator(problem)
+    plain = estimator(problem) if plain is None else plain
     point, held = LawPoint(plain.parameters[laws.kept], values), np.ones(len(values), dtype=np.bool_)
-    estimate = plain
+    estimate, beside = plain, problem
     for _ in range(_PASSES):
-        base = laws.extended_base(held)
-        estimate = estimator(replace(problem, base=base, parts=_rows(problem, laws, point, held)))
+        beside = replace(problem, base=laws.extended_base(held), parts=_rows(problem, laws, point, held))
+        estimate = estimator(beside)
         moved = np.abs(estimate.parameters - point.base)
         point = LawPoint(estimate.parameters, values)
         sigma = np.sqrt(np.diag(estimate.covariance))
@@ -264,7 +266,8 @@ def fit_beside(
         speeds=_speeds(problem, fits, plain.parameters),
         reasons=dict.fromkeys(fits, REASON),
     )
-    return replace(estimate, parameters=laws.full(point.base), covariance=covariance), model_friction
+    whole = replace(estimate, parameters=laws.full(point.base), covariance=covariance, prior=None)
+    return whole, model_friction, (beside, estimate)
 
 
 def _rows(problem: Problem, laws: JointLaws, point: LawPoint, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:

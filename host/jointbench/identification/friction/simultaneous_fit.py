@@ -42,13 +42,39 @@ FrictionLaws = str | Mapping[str, str] | Mapping[str, FrictionFit]
 
 
 class LawFit(NamedTuple):
-    """An estimate of the base parameters, and the friction laws beside them, where there are any."""
+    """An estimate of the base parameters, and the friction laws beside them, where there are any.
+
+    Attributes:
+        estimate: of all base parameters, those that a law stands for zero.
+        friction: the laws.
+        around: with laws, the problem made linear around them and its estimate: of the base parameters that no law
+            stands for, then of the laws' parameters.
+    """
 
     estimate: Estimate
     friction: ModelFriction | None
+    around: tuple[Problem, Estimate] | None = None
+
+    def with_calibration(self, covariance: Array) -> LawFit:
+        """Return the fit with calibration in the error bars of the laws.
+
+        Args:
+            covariance: of all parameters of `around` by calibration alone.
+        """
+        if self.friction is None:
+            return self
+        n = int(np.count_nonzero(self.friction.laws.kept))
+        if len(covariance) == n:  # laws that are held
+            return self
+        with_base = self.friction.with_base.copy()
+        with_base[self.friction.laws.kept] += covariance[:n, n:]
+        friction = replace(self.friction, covariance=self.friction.covariance + covariance[n:, n:], with_base=with_base)
+        return self._replace(friction=friction)
 
 
-def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws) -> LawFit:
+def fit_with_laws(
+    estimator: Estimator, problem: Problem, friction: FrictionLaws, plain: Estimate | None = None
+) -> LawFit:
     """Fit base parameters and friction laws together.
 
     First the base parameters with Coulomb and viscous friction. Then one set of sums of all columns, with the laws' on
@@ -63,6 +89,7 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
         problem: without laws.
         friction: a law's name such as "stribeck" or "makkar+load", or "choose"; or one by joint; or by joint what an
             experiment told, which is held.
+        plain: the estimator's estimate of the problem without laws; None: made here.
 
     Raises:
         FitError: no such law or joint, an estimator that cannot do it, or too few rows of a joint.
@@ -72,11 +99,11 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
     named, known = _told_apart(friction)
     if known:
         _check_possible(estimator, problem)
-        return LawFit(*fit_beside(estimator, problem, known))
+        return LawFit(*fit_beside(estimator, problem, known, plain))
     asked = asked_laws(named, problem.base)
     if asked:
         _check_possible(estimator, problem)
-    plain = estimator(problem)
+    plain = estimator(problem) if plain is None else plain
     if not asked:
         return LawFit(plain, None)
     parameters = plain.parameters
@@ -101,7 +128,7 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
         if asked[name] == CHOOSE
     ]
     estimate = replace(fitted.estimate, notes=(*fitted.estimate.notes, *notes))
-    return LawFit(estimate, fitted.friction)
+    return fitted._replace(estimate=estimate)
 
 
 def _told_apart(friction: FrictionLaws) -> tuple[str | dict[str, str], dict[str, FrictionFit]]:
@@ -214,8 +241,10 @@ class _LawSearch:
             parameters=self.laws.full(point.base),
             covariance=covariance.base,
             notes=(*estimate.notes, *(() if self.down.arrived and stays else (_ON_ITS_WAY,))),
+            prior=None,
         )
-        return LawFit(whole, self._friction(point, held, covariance))
+        around = self._problem(point, np.zeros_like(held)), estimate
+        return LawFit(whole, self._friction(point, held, covariance), around)
 
     @cached_property
     def _first(self) -> Estimate:
@@ -224,8 +253,11 @@ class _LawSearch:
 
     def _estimate(self, point: LawPoint, held: NDArray[np.bool_]) -> Estimate:
         """Estimate base parameters and laws' parameters that are not held from rows made linear around a point."""
-        base, parts = self.laws.extended_base(held), self._rows_at(point, held)
-        return self.estimator(replace(self.problem, base=base, parts=parts))
+        return self.estimator(self._problem(point, held))
+
+    def _problem(self, point: LawPoint, held: NDArray[np.bool_]) -> Problem:
+        """The problem made linear around a point."""
+        return replace(self.problem, base=self.laws.extended_base(held), parts=self._rows_at(point, held))
 
     def _rows_at(self, point: LawPoint, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
         """The rows made linear around a point."""

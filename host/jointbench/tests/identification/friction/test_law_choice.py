@@ -1,5 +1,7 @@
 """Friction laws in one set of sums with all else: equal to least squares of the rows, possible bodies, exported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ from jointbench.tests.identification.friction.law_runs import (
     stribeck,
     truth_without_friction,
 )
-from jointbench.tests.identification.synthetic import arm
+from jointbench.tests.identification.synthetic import arm, as_log
 
 ROBOT = arm(2)
 JOINTS = {"j1": stribeck(6.0, 4.0, 9.0, 0.2), "j2": loaded(5.0, 8.0, 0.08)}
@@ -133,3 +135,24 @@ def test_the_nearest_possible_parameters_have_laws_too() -> None:
     # Seven errors, all within 4 σ but once in 2000 times.
     assert np.abs((friction.parameters - np.concatenate(list(TRUTH.values()))) / friction.sigma).max() < 4.0
     assert np.nanmin(model.physical.smallest_eigenvalues) > 0.0
+
+
+def test_laws_of_a_log_are_chosen_beside_possible_bodies_and_calibration() -> None:
+    """By default: the prior, possible bodies and tolerances are in one problem with the laws that are chosen."""
+    run = as_log(law_run(ROBOT, JOINTS, motion_seed=1, noise_seed=2, repeats=1))
+    settings = FitSettings(cutoff_Hz=40.0, delay=0.0)
+    model = jb.fit(run, settings=settings, friction="choose")
+    friction = model.friction
+    assert model.estimator == "map"
+    assert friction is not None
+    assert [law.name for law in friction.laws.laws.values()] == ["stribeck", "coulomb_viscous+load"]
+    assert np.nanmin(model.physical.smallest_eigenvalues) > 0.0
+    assert model.calibration is not None
+    assert model.calibration.covariance.shape == (model.base.rank, model.base.rank)
+    exact = jb.fit(run, settings=replace(settings, tolerances="none"), friction="choose").friction
+    assert exact is not None
+    # Seven errors, all within 4 σ but once in 2000 times.
+    assert np.abs((exact.parameters - np.concatenate(list(TRUTH.values()))) / exact.sigma).max() < 4.0
+    # Torque constants that may be 5 % off are in the friction's error bars, as Coulomb friction is a torque.
+    coulomb = friction.names.index("j1.coulomb")
+    assert friction.sigma[coulomb] > max(0.03 * friction.parameters[coulomb], 3.0 * exact.sigma[coulomb])
