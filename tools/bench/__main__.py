@@ -22,6 +22,7 @@ from tools.bench import (
     friction,
     hindsight,
     identification,
+    laws,
     logs,
     monitor,
     predictor,
@@ -37,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     """What `./run bench` takes."""
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
-    options.add_argument("folder", metavar="FOLDER", nargs="?", help="of public, hindsight: where recordings are")
+    options.add_argument("folder", metavar="FOLDER", nargs="?", help="of public, hindsight, laws: where recordings are")
     options.add_argument(
         "--recordings", type=positive, default=accuracy.RECORDINGS, help="of accuracy: how many (%(default)s)"
     )
@@ -72,8 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if options.what != "public" and (options.split or options.method or options.page):
         parser().error(f"--split, --method and --page are of public, and {options.what} takes none of them")
-    if options.what not in ("public", "hindsight") and options.folder:
-        parser().error(f"FOLDER is of public and hindsight, and {options.what} takes none")
+    if options.what not in ("public", "hindsight", "laws") and options.folder:
+        parser().error(f"FOLDER is of public, hindsight and laws, and {options.what} takes none")
     return carry_out("bench", options, measure, (JointbenchError, BenchError, BenchmarkFailed))
 
 
@@ -107,6 +108,10 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         "monitor: a page that shows twelve boards, beside the same recording with nobody looking on",
     ),
     "startup": (startup.bench, "startup: how long the command line takes to start, beside mpremote's"),
+    "laws": (
+        laws.bench,
+        "laws: friction laws as this version and an earlier one choose them, with time and errors",
+    ),
     "logs": (logs.bench, "logs: simulated logs with faults, by default beside the best options in hindsight"),
     "calibration": (
         calibration.bench,

@@ -210,7 +210,7 @@ def test_it_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[s
         public.loaded_method("nowhere.py:method")
     with pytest.raises(SystemExit):
         main(["startup", str(tmp_path)])
-    assert "FOLDER is of public and hindsight, and startup takes none" in capsys.readouterr().err
+    assert "FOLDER is of public, hindsight and laws, and startup takes none" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["startup", "--split", "TIAGo"])
     assert "--method and --page are of public" in capsys.readouterr().err
