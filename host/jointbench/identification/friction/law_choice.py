@@ -45,6 +45,19 @@ class Choice(NamedTuple):
     refused: tuple[str, ...] = ()
 
 
+class Decision(NamedTuple):
+    """A joint's law, its parameters, and the names of all joints' laws beside which it was chosen."""
+
+    choice: Choice
+    fit: LawFitInSums
+    beside: tuple[str, ...]
+
+    @property
+    def state(self) -> JointState:
+        """The law with its shapes."""
+        return JointState(friction_law(self.choice.law), self.fit.log_shapes)
+
+
 class Selection(NamedTuple):
     """Law of each joint, and where a search for the best parameters of all together begins.
 
@@ -53,14 +66,14 @@ class Selection(NamedTuple):
         laws: of those joints that have one.
         start: base parameters and laws' parameters.
         bounds: of the laws' parameters, shape (n_parameters, 2).
-        states: laws of all joints that sums were made for.
+        decisions: of all joints that sums were made for.
     """
 
     picks: Mapping[str, Choice]
     laws: JointLaws
     start: LawPoint
     bounds: Array
-    states: Mapping[str, JointState]
+    decisions: Mapping[str, Decision]
 
 
 def grids_of(data: Mapping[str, FrictionData], asked: Mapping[str, str]) -> dict[str, Grid]:
@@ -111,37 +124,43 @@ def select_laws(
         excluded: laws by joint that are no candidates, and why.
         before: a selection to begin with, of which some laws are excluded now.
     """
-    states = dict[str, JointState]()
+    states, decisions = dict[str, JointState](), dict[str, Decision]()
     for name, grid in tables.grids.items():
         law = friction_law(PLAIN if asked[name] == CHOOSE else asked[name])
         states[name] = JointState(law, np.log(grid.bounds(law)[len(law.coefficients) :]).mean(axis=1))
-    if before is not None:
-        states |= {name: state for name, state in before.states.items() if state.law.name not in excluded[name]}
-    picks = {name: Choice(PLAIN, "its rows are too few to choose a law by, or go one way only") for name in asked}
-    fits: dict[str, LawFitInSums] = {}
     grams = tables.gram(tables.spread(np.concatenate([values, np.zeros(tables.size - len(values) - 1), [-1.0]])))
     if before is not None:
+        decisions |= {name: of for name, of in before.decisions.items() if of.choice.law not in excluded[name]}
+        states |= {name: of.state for name, of in decisions.items()}
         grams = tables.gram(tables.spread(tables.solution(grams.sum(axis=0) + tables.of_prior, states)))
-    for _ in range(_ROUNDS):
-        last = dict(states)
+    for number in range(_ROUNDS):
+        is_settled = True
         for name in states:
+            beside = tuple(state.law.name for other, state in states.items() if other != name)
+            # The first round has weighed joints by what Coulomb and viscous friction leaves: the second is for all.
+            if name in decisions and decisions[name].beside == beside and (number != 1 or before is not None):
+                continue
             law = None if asked[name] == CHOOSE else states[name].law.name
-            picks[name], fits[name] = _pick(tables, grams, states, name, law, excluded.get(name, {}))
-            states[name] = JointState(friction_law(picks[name].law), fits[name].log_shapes)
+            choice, fit = _pick(tables, grams, states, name, law, excluded.get(name, {}))
+            decisions[name] = Decision(choice, fit, beside)
+            is_settled = is_settled and _same(states[name], decisions[name].state)
+            states[name] = decisions[name].state
         solution = tables.solution(grams.sum(axis=0) + tables.of_prior, states)
         grams = tables.gram(tables.spread(solution))
-        if all(_same(last[name], states[name]) for name in states):
+        if is_settled:
             break
+    picks = {name: Choice(PLAIN, "its rows are too few to choose a law by, or go one way only") for name in asked}
+    picks |= {name: decision.choice for name, decision in decisions.items()}
     laws = JointLaws(tables.base, {name: friction_law(pick.law) for name, pick in picks.items() if pick.law != PLAIN})
     bounds, values_of_laws = [np.zeros((0, 2))], [np.zeros(0)]
     for name, law in laws.laws.items():
-        fit = fits[name]
+        fit = decisions[name].fit
         bounds.append(tables.grids[name].bounds(law))
         values_of_laws.append(np.concatenate([fit.coefficients[: len(law.coefficients)], np.exp(fit.log_shapes)]))
     low, high = np.concatenate(bounds).T
     solution = tables.solution(grams.sum(axis=0) + tables.of_prior, states)
     start = LawPoint(solution[: tables.base.rank][laws.kept], np.clip(np.concatenate(values_of_laws), low, high))
-    return Selection(picks, laws, start, np.concatenate(bounds), states)
+    return Selection(picks, laws, start, np.concatenate(bounds), decisions)
 
 
 def _same(before: JointState, after: JointState) -> bool:

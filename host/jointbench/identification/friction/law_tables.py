@@ -300,20 +300,23 @@ class LawTables:
         """
         bounds = self.grids[joint].bounds(law)
         log_bounds = np.log(bounds[len(law.coefficients) :])
-        n_shapes = len(law.shapes)
-        step = (log_bounds[:, 1] - log_bounds[:, 0]) / (_COARSE[n_shapes] if near is None else TANHS)
-        if near is None:
-            axes = [low + (high - low) * _inner(_COARSE[n_shapes]) for low, high in log_bounds]
+        span, count = log_bounds[:, 1] - log_bounds[:, 0], _COARSE[len(law.shapes)]
+        if near is None or not law.shapes:
+            axes = [low + width * _inner(count) for low, width in zip(log_bounds[:, 0], span, strict=True)]
             best = self._at(reduced, joint, law, bounds, _mesh(axes))
+            if not law.shapes:
+                return best
+            step, zooms, near = span / count, _ZOOMS, best.log_shapes
         else:
-            best = self._at(reduced, joint, law, bounds, near[None])
-        for _ in range(_ZOOMS if n_shapes else 0):
+            best, step, zooms = None, span / TANHS, _ZOOMS - 1
+        for _ in range(zooms):
             axes = [
                 np.clip(center + width * np.array([-0.5, 0.0, 0.5]), *bound)
-                for center, width, bound in zip(best.log_shapes, step, log_bounds, strict=True)
+                for center, width, bound in zip(near, step, log_bounds, strict=True)
             ]
             best = self._at(reduced, joint, law, bounds, _mesh(axes))
-            step = step * 0.5
+            step, near = 0.5 * step, best.log_shapes
+        assert best is not None
         return best
 
     def _at(self, reduced: Reduced, joint: str, law: Law, bounds: Array, log_shapes: Array) -> LawFitInSums:
