@@ -99,8 +99,10 @@ def model(ran: Ran, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_its_model_gets_a_verdict(ran: Ran, model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", model, ran.folder]) == 0
-    assert "verdict: " in capsys.readouterr().out
+    assert main(["validate", model, ran.folder]) == 2
+    assert "validate on a run of another motion" in capsys.readouterr().err
+    assert main(["validate", model, ran.folder, "--in-sample"]) == 0
+    assert "verdict: in-sample" in capsys.readouterr().out
 
 
 def test_its_model_gets_a_report(ran: Ran, model: str, tmp_path: Path) -> None:

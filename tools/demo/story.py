@@ -15,6 +15,7 @@ from jointbench.cli.console import Console
 
 if TYPE_CHECKING:
     from jointbench.identification import Verdict
+    from jointbench.identification.verdict import WholeVerdict
 
 
 Plant = Literal["harmonic", "presliding", "ideal"]
@@ -96,7 +97,7 @@ class Story:
     fields: Mapping[str, Any]
     refused: bool
     assumed: tuple[str, ...] = ()
-    verdict: Verdict | None = None
+    verdict: Verdict | WholeVerdict | None = None
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
@@ -118,6 +119,7 @@ class Story:
                 against.insert(0, "something was refused, see above")
             but = f", but NO: {', '.join(against)}" if against else ""
             lines.append(f"verdict: {self.verdict.word} ({self.verdict.reason}){but}")
+            lines += [f"  it holds if {condition}"] if (condition := getattr(self.verdict, "condition", "")) else []
         lines += [f"{name}: {self.fields[name]}" for name in ("report", "picture") if name in self.fields][:1]
         return tuple(lines)
 

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say(f"  on {f'the motion of {place}' if source else 'random states within the limits of the robot'}")
     errors: tuple[Validation, ...] = ()
     if source is not None and a.settings.torque == b.settings.torque:
-        errors = validate_models((a, b), source, cutoff_Hz=cutoff, interval=options.interval)
+        errors = validate_models((a, b), source, cutoff_Hz=cutoff, interval=options.interval, in_sample=True)
         console.say()
         console.say(errors_table(errors))
         for name, model in (("A", a), ("B", b)):

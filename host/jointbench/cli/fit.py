@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Fits, prints verdicts, writes the model; exit code 1 when a joint is refused or a run is invalid."""
+    """Fits, prints verdicts, writes the model; exit code 1 when the one verdict is "refused"."""
     chosen = fit_options.fit_options(options)
     if is_fleet(options.run) and not options.together:
         if options.external:
@@ -63,8 +63,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for line in words(model):
         console.say(line)
     console.say(f"model: {path}")
-    refused = model.verdict.is_refused or not all(run.is_valid for run in runs)
-    return Result("fit", fields=fit_fields(model) | {"model": path}, refused=refused)
+    for line in model.verdict.lines():
+        console.say(line)
+    return Result("fit", fields=fit_fields(model) | {"model": path}, refused=model.verdict.is_refused)
 
 
 def _opened(name: str, console: Console) -> Run:
@@ -96,6 +97,7 @@ def words(model: Model) -> list[str]:
     lines += [f"estimator: {model.estimator}", *(f"  {note}" for note in model.notes)]
     lines.append(calibration_sentence(model))
     lines.append(str(model.physical_verdict))
+    lines += [str(part) for part in model.verdict.parts if part.name in ("log check", "parameters", "held-out error")]
     return lines
 
 

@@ -9,14 +9,25 @@ from typing import Any
 from jointbench.arrays import Array
 from jointbench.identification import Verdict
 from jointbench.identification.judgement import TorqueInformation, TwoErrors
+from jointbench.identification.verdict import WholeVerdict
 from jointbench.identification.whiteness import Whiteness
 
 
-def verdict_fields(whole: Verdict, joints: Sequence[Verdict]) -> dict[str, Any]:
-    """The word on the whole and on each joint, with its reason."""
+def verdict_fields(whole: Verdict | WholeVerdict, joints: Sequence[Verdict]) -> dict[str, Any]:
+    """The word on the whole and on each joint, with its reason; of a model its parts, condition and what to do next."""
+    of_model = (
+        {
+            "verdict_condition": whole.condition,
+            "verdict_advice": whole.advice,
+            "verdict_parts": whole.to_dict()["parts"],
+        }
+        if isinstance(whole, WholeVerdict)
+        else {}
+    )
     return {
         "verdict": whole.word,
         "verdict_reason": whole.reason,
+        **of_model,
         "joint_verdicts": {joint.name: {"word": joint.word, "reason": joint.reason} for joint in joints},
     }
 

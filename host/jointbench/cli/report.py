@@ -10,8 +10,9 @@ from jointbench.cli.compare import model_file, own_run
 from jointbench.cli.console import Console
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model, validate
+from jointbench.identification.validation import fitted_runs
 from jointbench.recording import Run, open_run
-from jointbench.results import ComparisonEvidence, Evidence, fitted_runs, headline, write_comparison, write_report
+from jointbench.results import ComparisonEvidence, Evidence, headline, write_comparison, write_report
 
 VERB = "report"
 EXAMPLE = "jointbench report model.json FIT_RUN VERIFICATION_RUN --out report.html"
@@ -43,7 +44,7 @@ def _of_one(first: Path, second: Path, verification: str | None, out: str | None
     place = model_file(first)
     model = load_model(place)
     fit_run, verification_run = _runs(model, place, open_run(second), verification)
-    validation = validate(model, verification_run)
+    validation = validate(model, verification_run, in_sample=True)  # the page says so where they are
     console.keep_earlier(out or PAGE, out)
     path = write_report(out or PAGE, model, fit_run, validation, verification_run)
     console.say(headline(Evidence(model, fit_run, validation, verification_run, None)))

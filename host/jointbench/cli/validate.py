@@ -18,6 +18,7 @@ from jointbench.cli.judgement import (
     verdict_fields,
 )
 from jointbench.identification import TorqueError, Validation, load_model, validate_models, without_external
+from jointbench.identification.validation import check_held_out
 from jointbench.recording import open_run
 from jointbench.results import Evidence, headline
 
@@ -30,21 +31,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", nargs="+", help="a model.json, or several to judge alike")
     parser.add_argument("run", metavar="RUN", help="a run of another motion than the models were fitted to")
     add_judging_arguments(parser)
+    parser.add_argument(
+        "--in-sample", action="store_true",
+        help="also on a run that a model was fitted to, which is refused else: the errors are labelled in-sample",
+    )  # fmt: skip
     add_external_argument(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Compares predicted with measured torque; exit code 1 when a joint is refused or the run invalid."""
+    """Compares predicted with measured torque; exit code 1 when the one verdict on a model is "refused"."""
     run = open_run(options.run)
     for warning in run.warnings:
         console.say(f"warning: {warning}")
     models = [(str(name), load_model(name)) for name in options.model]
+    for name, model in () if options.in_sample else models:
+        check_held_out(model, run, options.interval, name)
     if options.external:
         run = without_external(run, options.external)
     validations = validate_models(
-        [model for _, model in models], run, cutoff_Hz=options.cutoff_Hz, interval=options.interval
+        [model for _, model in models],
+        run,
+        cutoff_Hz=options.cutoff_Hz,
+        interval=options.interval,
+        in_sample=options.in_sample,
     )
-    refused = not run.is_valid
+    refused = False
     fields: list[dict[str, object]] = []
     for (name, model), validation in zip(models, validations, strict=True):
         if len(models) > 1:
@@ -52,7 +63,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         evidence = Evidence(model, run, validation, run, None)
         say(evidence, console)
         refused |= validation.verdict.is_refused
-        fields.append(validation_fields(validation) | {"held_out": evidence.held_out})
+        fields.append(validation_fields(validation))
     cutoff = validations[0].cutoff_Hz
     if len(models) > 1:
         console.say(models_table([name for name, _ in models], validations))
@@ -70,8 +81,10 @@ def say(evidence: Evidence, console: Console) -> None:
     model, validation = evidence.model, evidence.validation
     for edit in model.edits:
         console.say(f"warning: the model was {edit}")
-    if not evidence.held_out:
-        console.say("warning: the model was fitted to samples of this run: the errors say nothing about other motions")
+    if validation.in_sample:
+        console.say(
+            "in-sample: the model was fitted to samples of this run: the errors say nothing about other motions"
+        )
     console.say(validation_table(validation))
     if validation.coulomb_viscous is not None:
         console.say(two_errors_sentence("with Coulomb and viscous friction", validation.coulomb_viscous))
@@ -80,15 +93,17 @@ def say(evidence: Evidence, console: Console) -> None:
         f"against the torque as measured, without the low-pass: torque error {all_rows.total_relative:.1%} over all "
         f"samples, {moving.total_relative:.1%} where the joints move"
     )
-    console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
+    console.say(validation.whiteness.sentence(validation.joint_names, held_out=not validation.in_sample))
     console.say(headline(evidence))
-    console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
+    for line in validation.verdict.lines():
+        console.say(line)
 
 
 def validation_fields(validation: Validation) -> dict[str, object]:
     """Return what a validation tells in JSON."""
     names = validation.joint_names
     return {
+        "held_out": not validation.in_sample,
         "verification_rms": by_name(names, validation.rms),
         "verification_relative": by_name(names, validation.relative),
         "verification_relative_all_rows": by_name(names, validation.error_all.relative),

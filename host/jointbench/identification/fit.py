@@ -21,6 +21,7 @@ from jointbench.identification.friction.memory_fit import ESTIMATORS as MEMORY_B
 from jointbench.identification.friction.memory_fit import MEMORY, fit_memory
 from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
 from jointbench.identification.least_squares import Estimate
+from jointbench.identification.log_check import run_parts
 from jointbench.identification.model import Model
 from jointbench.identification.observations import (
     Observations,
@@ -165,6 +166,7 @@ def _fit(
         provenance=provenance_of_all(runs, [observations.settings for observations in recordings]),
         made_physical=estimate.physical,
         held_out=estimate.held_out,
+        run_parts=run_parts(runs, robot),
         friction=laws,
         memory=memory,
         calibration=calibration,

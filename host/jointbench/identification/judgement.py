@@ -14,10 +14,13 @@ from jointbench.identification.whiteness import RowsBefore, RunningVariance
 from jointbench.model import BaseParameters, Robot, model_columns
 from jointbench.signals import LowPass
 
-Word = Literal["identified", "poorly excited", "poor fit", "not observable", "refused", "passive"]
+Word = Literal[
+    "identified", "poorly excited", "poor fit", "suspicious", "in-sample", "not observable", "refused", "passive"
+]  # fmt: skip
 
 _RANKS: dict[Word, int] = {
-    "passive": 0, "identified": 1, "poorly excited": 2, "poor fit": 2, "not observable": 3, "refused": 3,
+    "passive": 0, "identified": 1, "poorly excited": 2, "poor fit": 2, "suspicious": 2, "in-sample": 2,
+    "not observable": 3, "refused": 3,
 }  # fmt: skip
 
 IDENTIFIED_RELATIVE_SIGMA = 0.2
@@ -47,6 +50,7 @@ class Verdict:
     Attributes:
         name: of the parameter or joint.
         word: "identified"; "poorly excited" by this motion, so that σ is large; "poor fit" of the data, whatever σ is;
+            "suspicious" of a log whose check found something; "in-sample" of a small error on motion that was fitted;
             "not observable", as it has no effect on the data; "refused", for the reason beside it; "passive" of a
             joint whose torque has no model to judge.
         reason: why, with the figures.

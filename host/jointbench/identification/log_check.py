@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
+from jointbench.identification.verdict import Part
+from jointbench.model import Robot
 from jointbench.recording import Run
 from jointbench.signals import valid_spans
 
@@ -336,6 +338,20 @@ class LogCheck:
         """Sentences on all that is not fine."""
         return tuple(f"{finding}; {finding.advice}" for finding in self.findings if finding.word != "fine")
 
+    @property
+    def part(self) -> Part:
+        """What it adds to the verdict on a model: a log that looks wrong refuses it.
+
+        A dead torque alone does not: a fit leaves its rows out, and refuses the joint unless another run tells it.
+        """
+        grave = [finding for finding in self.findings if finding.word == "wrong" and finding.name != "no information"]
+        bad = grave or [finding for finding in self.findings if finding.word != "fine"]
+        if bad:
+            more = f"; and {len(bad) - 1} more" if len(bad) > 1 else ""
+            return Part("log check", "refused" if grave else "suspicious", f"{bad[0]}{more}", bad[0].advice)
+        left_out = f"; not looked at: {'; '.join(self.left_out)}" if self.left_out else ""
+        return Part("log check", "identified", f"{self.verdict}{left_out}" if self.findings else left_out[2:])
+
     def lines(self) -> Iterator[str]:
         """Return lines for people: the verdict, each finding with what to do, and what was left out."""
         yield self.verdict
@@ -385,3 +401,23 @@ def check_log(run: Run) -> LogCheck:
     if "board" in run.provenance:
         findings = [replace(finding, advice=_AT_THE_BOARDS.get(finding.name, finding.advice)) for finding in findings]
     return LogCheck(tuple(findings), tuple(left_out))
+
+
+def run_parts(runs: Sequence[Run], robot: Robot) -> tuple[Part, ...]:
+    """Return what recordings add to the verdict on a model: whether they are whole, and whether they look right.
+
+    Args:
+        runs: of which the worst counts.
+        robot: that the model is of; it may be another than the runs name.
+    """
+    whole = [_recording(run) for run in runs]
+    logs = [check_log(replace(run, robot=robot)).part for run in runs]
+    return max(whole, key=lambda part: part.rank), max(logs, key=lambda part: part.rank)
+
+
+def _recording(run: Run) -> Part:
+    if run.ledger is None:
+        return Part("recording", "identified", "imported: nothing says what was lost before")
+    if run.is_valid:
+        return Part("recording", "identified", run.ledger.verdict)
+    return Part("recording", "refused", f"run {run.path} is {run.ledger.verdict}", "record it again")

@@ -94,7 +94,8 @@ def check_saturation(signals: LogSignals) -> list[LogFinding]:
 
 def _piled_up(values: Array) -> tuple[float, float]:
     """Share of the values that pile up at the largest or smallest one, and that value."""
-    best, span = (0.0, 0.0), float(np.ptp(values))
+    values = values[np.isfinite(values)]
+    best, span = (0.0, 0.0), float(np.ptp(values)) if len(values) else 0.0
     if span == 0.0:
         return best
     resolution = span * float(np.median(np.diff(np.unique(np.round(values / span / _SAME))))) * _SAME

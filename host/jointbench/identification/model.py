@@ -28,6 +28,15 @@ from jointbench.identification.judgement import (
 )
 from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.settings import FitSettings
+from jointbench.identification.verdict import (
+    Part,
+    WholeVerdict,
+    condition,
+    held_out_part,
+    impossible_laws,
+    impossible_signs,
+    parameters_part,
+)
 from jointbench.identification.whiteness import Whiteness
 from jointbench.model import BaseParameters, Robot, Wrench, external_torques, model_columns
 from jointbench.model.tree import motion_arrays
@@ -57,6 +66,13 @@ class Prediction(NamedTuple):
     state: FrictionState
 
 
+_NOT_PHYSICAL = (
+    "look for a wrong sign or unit of a torque, a joint exchanged with another, or friction that the model lacks"
+)
+_POOR_JOINT = (
+    "look at this joint's residual in the report: friction (--friction choose), a wrong delay or unit, or too little "
+    "motion; a joint that did not move needs a recording in which it does"
+)
 _BEFORE_SENSOR = "the rotor turns before the joint's torque sensor, which does not feel its inertia"
 
 
@@ -94,6 +110,8 @@ class Model:
             held out: `error` and `error_all` are with it, `parameters` beside Coulomb and viscous friction.
         held_out: errors with and without quarters of the time, where the estimator left them out.
         calibration: what its tolerances add to the covariance, None where it counts as exact.
+        run_parts: what the runs themselves add to the verdict, as `run_parts` of the log check has it; none of models
+            that an earlier release wrote.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> [verdict.name for verdict in model.parameter_verdicts if verdict.word != "identified"]
@@ -130,6 +148,7 @@ class Model:
     memory: ModelMemory | None = None
     held_out: HeldOutError | None = None
     calibration: Calibration | None = None
+    run_parts: tuple[Part, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,10 +232,22 @@ class Model:
             )
         return tuple(map(self._explained, verdicts))
 
+    @cached_property
+    def impossible(self) -> Mapping[str, str]:
+        """Parameters below zero that cannot be, by name, and why; those that friction laws stand for are theirs."""
+        impossible = impossible_signs(self.base, self.parameters, self.sigma)
+        if self.friction is None:
+            return impossible
+        laws = self.friction
+        own = {name: reason for name, reason in impossible.items() if name not in laws.replaced}
+        return own | impossible_laws(laws.names, laws.parameters, laws.sigma)
+
     def _explained(self, verdict: Verdict) -> Verdict:
         """The verdict on a parameter, with what is known beside its σ: a law stands for it, or the prior tells it."""
         if self.friction is not None and verdict.name in self.friction.replaced and verdict.word == "not observable":
             return replace(verdict, word="refused")
+        if verdict.name in self.impossible:
+            return Verdict(verdict.name, "refused", self.impossible[verdict.name])
         if verdict.name not in self.figures.get(TOLD_BY_PRIOR, ()):
             return verdict
         word = "poorly excited" if verdict.word == "identified" else verdict.word
@@ -237,10 +268,28 @@ class Model:
             self.held_out,
         )
 
+    @cached_property
+    def verdict(self) -> WholeVerdict:
+        """The word on the whole: the worst of recording, log check, physics, parameters, joints and held-out error."""
+        parts = [
+            *self.run_parts,
+            Part.of("physical consistency", self.physical_verdict, _NOT_PHYSICAL),
+            parameters_part(self.parameter_verdicts, self.impossible),
+        ]
+        if self.held_out is not None:
+            judged = [verdict.word != "passive" for verdict in self.joint_verdicts]
+            left_out = held_out_part(self.robot.joint_names, self.held_out, judged)
+            parts += [] if left_out is None else [left_out]
+        joints = judge_whole(self.joint_verdicts, self.error.relative)
+        parts.append(Part.of("joints", joints, _POOR_JOINT))
+        return WholeVerdict(tuple(parts), self.condition)
+
     @property
-    def verdict(self) -> Verdict:
-        """The word on the whole: that on its worst joint."""
-        return judge_whole(self.joint_verdicts, self.error.relative)
+    def condition(self) -> str:
+        """What must be right for the verdicts to hold, and no residual shows; after "if"."""
+        runs = self.provenance.get("runs") or [self.provenance]
+        is_log = not all("board" in run.get("recorded", {}) for run in runs)
+        return condition(self.settings.torque, is_log)
 
     def value(self, name: str) -> float:
         """Value of the parameter that leads the group of this name, such as "j3.coulomb", or of a friction law's [SI].

@@ -22,6 +22,7 @@ from jointbench.identification.judgement import HeldOutError, TorqueError, Torqu
 from jointbench.identification.model import Model
 from jointbench.identification.rows import felt_by_sensor
 from jointbench.identification.settings import FitSettings
+from jointbench.identification.verdict import Part
 from jointbench.identification.whiteness import Whiteness
 from jointbench.model import (
     Capsule,
@@ -209,6 +210,8 @@ def write_model(model: Model, path: Path) -> Path:
         "covariance": model.covariance,
         "verdicts": [dataclasses.asdict(verdict) for verdict in model.parameter_verdicts],
         "joint_verdicts": [dataclasses.asdict(verdict) for verdict in model.joint_verdicts],
+        "verdict": model.verdict.to_dict(),
+        "run_parts": [dataclasses.asdict(part) for part in model.run_parts],
         "condition_number": model.condition_number,
         "error": model.error.to_dict(),
         "error_all": model.error_all.to_dict(),
@@ -327,6 +330,7 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
         if (left := values.get("held_out"))
         else None,
         calibration=Calibration.from_dict(given) if (given := values.get("calibration")) else None,
+        run_parts=tuple(Part(**part) for part in values.get("run_parts", ())),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,9 +25,11 @@ from jointbench.identification.judgement import (
     noise_in_band,
     torque_error,
 )
+from jointbench.identification.log_check import run_parts
 from jointbench.identification.model import Model
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings, provenance
+from jointbench.identification.verdict import Part, WholeVerdict
 from jointbench.identification.whiteness import Whiteness, whiteness
 from jointbench.recording import Run
 
@@ -52,6 +54,10 @@ class Validation:
         information: whether each joint's measured torque varies more than its noise.
         reasons: of the joints whose torque does not, by name: why nothing can be judged by it.
         provenance: of the run it was judged on.
+        model: that was judged; its own verdict counts, too.
+        in_sample: whether samples of this motion were fitted: nothing is "identified" then, as nothing follows for
+            other motions.
+        run_parts: what the run itself adds to the verdict, as `run_parts` of the log check has it.
 
     >>> check = jb.validate(jb.fit(jb.open_run("runs/arm")), jb.open_run("runs/other"))
     >>> (check.relative < 0.01).tolist(), check.predicted.shape == check.measured.shape
@@ -75,6 +81,9 @@ class Validation:
     information: TorqueInformation
     reasons: Mapping[str, str]
     provenance: Mapping[str, Any]
+    model: Model
+    in_sample: bool
+    run_parts: tuple[Part, ...]
 
     @property
     def rms(self) -> Array:
@@ -103,8 +112,8 @@ class Validation:
 
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
-        """The word on each joint's torque."""
-        return judge_joints(
+        """The word on each joint's torque; "in-sample" instead of "identified" where it was fitted."""
+        verdicts = judge_joints(
             self.joint_names,
             self.error.relative,
             self.error.share,
@@ -112,11 +121,83 @@ class Validation:
             self.reasons,
             self.error_all.relative,
         )
+        return tuple(map(_in_sample, verdicts)) if self.in_sample else verdicts
 
-    @property
-    def verdict(self) -> Verdict:
-        """The word on the whole: that on its worst joint."""
-        return judge_whole(self.joint_verdicts, self.error.relative)
+    @cached_property
+    def verdict(self) -> WholeVerdict:
+        """The word on the whole: the worst of the model's own verdict, this run, its log and the errors on it."""
+        own = self.model.verdict
+        joints = judge_whole(self.joint_verdicts, self.error.relative)
+        name = "in-sample error" if self.in_sample else "held-out error"
+        advice = _RECORD_ANOTHER if self.in_sample else _NOT_PREDICTED
+        of_run = [replace(part, name=f"{part.name} of this run") for part in self.run_parts]
+        fitted = [replace(part, name=f"{part.name} of the fit") for part in own.parts]
+        return WholeVerdict((*fitted, *of_run, Part.of(name, joints, advice)), own.condition)
+
+
+_RECORD_ANOTHER = "record another motion and validate on that"
+_NOT_PREDICTED = (
+    "compare the residuals of both runs in the report: a joint that errs here alone saw motion or load that the fit "
+    "did not; fit both runs with --together"
+)
+
+
+def _in_sample(verdict: Verdict) -> Verdict:
+    """The same word, but for that of a good prediction, which this is not."""
+    if verdict.word != "identified":
+        return verdict
+    return replace(verdict, word="in-sample", reason=f"{verdict.reason}, on motion that was fitted")
+
+
+def shares_samples(model: Model, run: Run, interval: tuple[float, float] | None = None) -> bool:
+    """Return whether a model was fitted to samples of this recording, whatever its folder is called.
+
+    Args:
+        model: whose runs are known by the SHA-256 of what was measured.
+        run: to be judged on.
+        interval: the time of it that is judged [s]; None: all.
+    """
+    first, last = interval or (run.samples.time[0], run.samples.time[-1])
+    for fitted in fitted_runs(model):
+        if fitted["sha256"] == run.sha256:
+            begin, end = fitted["settings"].get("interval") or (-np.inf, np.inf)
+            if max(first, begin) < min(last, end):
+                return True
+    return False
+
+
+def fitted_runs(model: Model) -> list[dict[str, Any]]:
+    """Return what a model says of each run it was fitted to: "run", "sha256", "settings"."""
+    several = model.provenance.get("runs")
+    return list(several) if several else [{"settings": model.settings.to_dict(), **model.provenance}]
+
+
+def check_held_out(model: Model, run: Run, interval: tuple[float, float] | None = None, name: str = "") -> None:
+    """Refuse to judge a model by the samples that made it.
+
+    Args:
+        model, run, interval: as of `shares_samples`.
+        name: of the model, for the message; empty: that of the run that it was fitted to.
+
+    Raises:
+        FitError: they share samples; names model, run and digest, and what to do.
+    """
+    if not shares_samples(model, run, interval):
+        return
+    own = next(fitted for fitted in fitted_runs(model) if fitted["sha256"] == run.sha256)
+    left = own["settings"].get("interval")
+    rest = (
+        f"judge rows outside {left[0]:g} to {left[1]:g} s, which the fit left out, by --interval FROM,TO"
+        if left
+        else "fit a part of it (jointbench fit --interval FROM,TO) and judge the rest by --interval"
+    )
+    called = f"of {own['run']}"
+    judged = "it" if interval is None else f"its {interval[0]:g} to {interval[1]:g} s"
+    raise FitError(
+        f"model {name or called} was fitted to run {run.path} (SHA-256 {run.sha256[:12]}…), so that errors on {judged} "
+        f"say nothing about other motions; validate on a run of another motion, or {rest}; --in-sample "
+        f"(in_sample=True in Python) shows the errors nevertheless, labelled as such"
+    )
 
 
 def validate(
@@ -126,6 +207,7 @@ def validate(
     settings: FitSettings | None = None,
     cutoff_Hz: float | None = None,
     interval: tuple[float, float] | None = None,
+    in_sample: bool = False,
 ) -> Validation:
     """Predict the torque of a run and compare it with the measured one.
 
@@ -134,28 +216,33 @@ def validate(
 
     Args:
         model: to be judged.
-        run: preferably another motion than the model was fitted to.
+        run: another motion than the model was fitted to, or an interval of the same that the fit left out.
         settings: None: as of `judging_settings`.
         cutoff_Hz, interval: as of `judging_settings`, in place of `settings`.
+        in_sample: judge samples that were fitted, too; the result says so, and nothing in it is "identified".
 
     Returns:
         The comparison.
 
     Raises:
-        FitError: the run has other joints than the model or lacks a signal; or `settings` are given beside others.
+        FitError: the run has other joints than the model or lacks a signal; or `settings` are given beside others; or
+            the model was fitted to these samples, as SHA-256 tells, and `in_sample` is not set.
         SignalError: the cut-off does not suit the sample rate.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> jb.validate(model, jb.open_run("runs/other")).verdict.word  # another motion
     'identified'
-    >>> jb.validate(model, jb.open_run("runs/after")).verdict.word  # the same motion, with more friction in j1
+    >>> jb.validate(model, jb.open_run("runs/after")).verdict.word  # the same motion again, with more friction in j1
     'poor fit'
     >>> jb.validate(model, jb.open_run("runs/other"), cutoff_Hz=5.0).cutoff_Hz
     5.0
     """
     if settings is not None and (cutoff_Hz is not None or interval is not None):
         raise FitError("settings are given beside cutoff_Hz or interval; give these two in the settings")
-    rows = observe(run, model.robot, model.base, settings or judging_settings(model, cutoff_Hz, interval))
+    used = settings or judging_settings(model, cutoff_Hz, interval)
+    if not in_sample:
+        check_held_out(model, run, used.interval)
+    rows = observe(run, model.robot, model.base, used)
     predicted = _predicted(model, rows)
     moving, complete = predicted.moving, predicted.complete
     everywhere = complete[:, None] & model.robot.modelled
@@ -186,6 +273,9 @@ def validate(
         information=information,
         reasons=information.reasons(model.robot, rows.settings.torque),
         provenance=provenance(run),
+        model=model,
+        in_sample=shares_samples(model, run, used.interval),
+        run_parts=run_parts([run], model.robot),
     )
 
 
@@ -218,6 +308,7 @@ def validate_models(
     *,
     cutoff_Hz: float | None = None,
     interval: tuple[float, float] | None = None,
+    in_sample: bool = False,
 ) -> tuple[Validation, ...]:
     """Judge several models on one run, at one cut-off and over the same rows, whatever each was fitted with.
 
@@ -226,6 +317,7 @@ def validate_models(
         run: the motion.
         cutoff_Hz: None: `common_cutoff` of several models; of a single one its own, with its own speeds.
         interval: use only samples from..to these times [s]; None: all.
+        in_sample: as of `validate`.
 
     Raises:
         FitError: a model is of torques at motors and another of those at joints; and as of `validate`.
@@ -244,7 +336,7 @@ def validate_models(
         )
     if cutoff_Hz is None and len(models) > 1:
         cutoff_Hz = common_cutoff(models)
-    return tuple(validate(model, run, cutoff_Hz=cutoff_Hz, interval=interval) for model in models)
+    return tuple(validate(model, run, cutoff_Hz=cutoff_Hz, interval=interval, in_sample=in_sample) for model in models)
 
 
 class _Predicted(NamedTuple):

@@ -3,7 +3,7 @@
 from jointbench.results.content import Fact, ledger_table
 from jointbench.results.conversion import ENDINGS, FORMATS, convert, import_converted, is_converted
 from jointbench.results.digits import NOT_A_NUMBER, count, percent
-from jointbench.results.evidence import ComparisonEvidence, Evidence, PressureModel, fitted_runs
+from jointbench.results.evidence import ComparisonEvidence, Evidence, PressureModel
 from jointbench.results.export import BODIES, SUFFIXES, export, own_urdf
 from jointbench.results.full_model import FullModel
 from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
@@ -36,7 +36,6 @@ __all__ = [
     "convert",
     "count",
     "export",
-    "fitted_runs",
     "headline",
     "import_converted",
     "is_converted",

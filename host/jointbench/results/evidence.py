@@ -16,16 +16,10 @@ from jointbench.identification import Model, Validation
 from jointbench.identification.comparison import Comparison, check_comparable, compare
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.validation import common_cutoff, judging_settings
+from jointbench.identification.validation import common_cutoff, fitted_runs, judging_settings
 from jointbench.recording import Run
 from jointbench.results.content import Answer
 from jointbench.signals import Motion
-
-
-def fitted_runs(model: Model) -> list[dict[str, Any]]:
-    """Return what a model says of each run it was fitted to: "run", "sha256", "settings"."""
-    several = model.provenance.get("runs")
-    return list(several) if several else [{"settings": model.settings.to_dict(), **model.provenance}]
 
 
 @dataclass(frozen=True)
@@ -71,14 +65,7 @@ class Evidence:
     @property
     def held_out(self) -> bool:
         """True if no sample of the verification was also fitted."""
-        time = self.validation.time[self.validation.complete]
-        for run in fitted_runs(self.model):
-            if run["sha256"] != self.verification_run.sha256:
-                continue
-            first, last = run["settings"].get("interval") or (-np.inf, np.inf)
-            if np.any((time >= first) & (time <= last)):
-                return False
-        return True
+        return not self.validation.in_sample
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -89,8 +76,12 @@ class Evidence:
             warnings.append("The fit run was edited after the model was fitted to it: fit it again.")
         if not self.held_out:
             warnings.append("Fit and verification share samples: the errors say nothing about other motions.")
-        if self.model.physical_verdict.is_refused:
-            warnings.append(f"Physically possible parameters: {self.model.physical_verdict.reason}.")
+        verdict = self.validation.verdict
+        warnings += [
+            f"{part.name[0].upper()}{part.name[1:]}, {part.word}: {part.reason.removesuffix('.')}; {part.advice}."
+            for part in verdict.parts
+            if part.rank > 1 and not part.name.startswith(("joints", "held-out", "in-sample", "recording"))
+        ]
         return (*warnings, *self.model.robot.warnings)
 
 

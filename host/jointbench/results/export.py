@@ -167,7 +167,7 @@ def _fitted(model: Model) -> dict[str, Any]:
         "friction_with_memory": None if model.memory is None else _memory(model.memory),
         "condition_number": model.condition_number,
         "estimator": model.estimator,
-        "verdict": {"word": model.verdict.word, "reason": model.verdict.reason},
+        "verdict": model.verdict.to_dict(),
         "joints": [
             {
                 "name": name,

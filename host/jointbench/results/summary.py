@@ -49,7 +49,9 @@ def parameter_note(model: Model) -> str:
     beside = f", and the {len(of_laws)} parameters of the joints' friction laws" if of_laws else ""
     return (
         f"The {len(of_base)} base parameters that the torques of this robot can tell, each for itself and for "
-        f"what is lumped into it{beside}. σ is the standard error, correlation of the residuals included. "
+        f"what is lumped into it{beside}. σ is the standard error, correlation of the residuals included. No "
+        f"resampling of one motion sees a wrong structure, such as friction that the model lacks: two motions can "
+        f"differ by more than their σ. The values hold if {typeset(model.condition)}. "
         f"{words['identified']} are identified: σ is at most {percent(IDENTIFIED_RELATIVE_SIGMA)} of the value. "
         f"{words['poorly excited']} are poorly excited: at most {percent(POORLY_EXCITED_RELATIVE_SIGMA)}. "
         f"{words['not observable']} are not observable: they have no effect on the data. "
@@ -148,7 +150,8 @@ def sentence(evidence: Evidence) -> str:
         f"{words['refused']} refused"
     )
     doubts = [*_doubtful_joints(evidence), *map(typeset, evidence.invalid_runs)]
-    return "; ".join([headline(evidence), *doubts, known]) + "."
+    holds = typeset(evidence.validation.verdict.condition)
+    return "; ".join([headline(evidence), *doubts, known]) + f". It holds if {holds}."
 
 
 def headline(evidence: Evidence) -> str:
@@ -288,12 +291,20 @@ def fit_facts(evidence: Evidence) -> tuple[FitFact, ...]:
     """Return what a reader should know of the fit, the most telling first."""
     model, validation = evidence.model, evidence.validation
     names, checked = model.robot.joint_names, validation.joint_names
+    verdict = validation.verdict
     facts = [
+        *(
+            FitFact(f"{part.name[0].upper()}{part.name[1:]}", typeset(f"{part.word}: {part.reason}"))
+            for part in verdict.parts
+        ),
         FitFact("Estimator", _estimator(model)),
         *_delays(model),
         FitFact("Physically possible", _as_sentence(_physical(model))),
         FitFact("Residuals of the fit", _as_sentence(model.whiteness.sentence(names))),
-        FitFact("Residuals of the verification", _as_sentence(validation.whiteness.sentence(checked, held_out=True))),
+        FitFact(
+            "Residuals of the verification",
+            _as_sentence(validation.whiteness.sentence(checked, held_out=evidence.held_out)),
+        ),
         FitFact("Outliers", _outliers(model)),
         *(FitFact("Note", _as_sentence(note)) for note in model.notes),
     ]

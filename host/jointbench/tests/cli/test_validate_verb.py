@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,33 @@ def test_a_good_model_with_its_figures(folder: Path, capsys: pytest.CaptureFixtu
     assert "fitted to samples of this run" not in said
 
 
-def test_the_run_of_the_fit_is_no_other_motion(folder: Path, capsys: pytest.CaptureFixture[str]):
-    _, found, said = judged(capsys, folder, "fit")
+def test_the_run_of_the_fit_is_no_other_motion(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """A copy of another name neither: the digest of what was measured counts."""
+    shutil.copytree(folder / "fit", tmp_path / "brand-new")
+    for place in (folder / "fit", tmp_path / "brand-new"):
+        assert main(["validate", str(folder / "model.json"), str(place)]) == 2
+        said = capsys.readouterr().err
+        digest = open_run(place).sha256[:12]
+        for part in (f"model {folder / 'model.json'}", f"run {place}", digest, "another motion", "--in-sample"):
+            assert part in said
+
+    assert main(["validate", str(folder / "model.json"), str(folder / "fit"), "--in-sample", "--json", "-"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
     assert not found["held_out"]
-    assert "warning: the model was fitted to samples of this run" in said
+    assert found["verdict"] == "in-sample"
+    assert {judged["word"] for judged in found["joint_verdicts"].values()} == {"in-sample"}
+    assert "in-sample: the model was fitted to samples of this run" in told.err
+    assert "identified (" not in told.err
+
+
+def test_rows_that_the_fit_left_out_are_held_out(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    model = str(tmp_path / "half.json")
+    fit(open_run(folder / "fit"), settings={"interval": (0.0, 6.0)}).save(model)
+    assert main(["validate", model, str(folder / "fit"), "--interval", "5,9"]) == 2
+    assert "judge rows outside 0 to 6 s" in capsys.readouterr().err
+    main(["validate", model, str(folder / "fit"), "--interval", "6,10", "--json", "-"])
+    assert json.loads(capsys.readouterr().out)["held_out"]
 
 
 def test_a_joint_below_its_noise_is_refused_in_words_and_figures(folder: Path, capsys: pytest.CaptureFixture[str]):

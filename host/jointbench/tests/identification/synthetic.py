@@ -1,6 +1,7 @@
 """Recordings of a robot that is exactly rigid with Coulomb and viscous friction, as its boards would send them."""
 
 import dataclasses
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,8 +44,13 @@ FILTER = butterworth_filter(2, 100.0)
 
 
 def arm(n_joints: int = 3) -> Robot:
-    """The first joints of cobot6: three are enough for most, and quick."""
+    """The first joints of cobot6, which may go where the lively motions take them: three are enough for most."""
     robot = load_robot("cobot6")
+    free = [
+        dataclasses.replace(joint, position_limits=(-4.0 * np.pi, 4.0 * np.pi), velocity_limit=10.0)
+        for joint in robot.joints
+    ]
+    robot = dataclasses.replace(robot, joints=tuple(free))
     return dataclasses.replace(
         robot,
         joints=robot.joints[:n_joints],
@@ -125,7 +131,7 @@ def run_of(
     )  # fmt: skip
     return Run(
         path=Path("synthetic"), robot=robot, samples=samples, ledger=None, excitation=plan, repeats=repeats,
-        provenance={"seed": 0}, sha256="0" * 64, warnings=(),
+        provenance={"seed": 0}, sha256=hashlib.sha256(position.tobytes() + torque.tobytes()).hexdigest(), warnings=(),
     )  # fmt: skip
 
 

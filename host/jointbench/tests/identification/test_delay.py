@@ -116,8 +116,10 @@ def test_what_is_given_is_used_and_kept():
     assert model.settings.delay == 4.0 * STEP_S
     assert np.isnan(observed(run, model.settings).delay.sigma).all()
     assert model.error.total_relative < 1e-3
-    assert validate(model, run).total_relative < 1e-3  # judged with the model's delay, not with one of its own
-    wrong = validate(model, run, settings=dataclasses.replace(model.settings, delay=0.0))
+    assert (
+        validate(model, run, in_sample=True).total_relative < 1e-3
+    )  # judged with the model's delay, not with one of its own
+    wrong = validate(model, run, in_sample=True, settings=dataclasses.replace(model.settings, delay=0.0))
     assert wrong.total_relative > 0.005
 
 

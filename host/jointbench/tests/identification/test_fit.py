@@ -368,7 +368,7 @@ def test_bad_wishes_are_named(run: Run):
     with pytest.raises(SignalError, match=r"cut-off 900 Hz must be above 0 and below"):
         fit(run, settings=FitSettings(cutoff_Hz=900.0))
     with pytest.raises(FitError, match="no joint moves faster than its threshold"):
-        validate(fit(run), run, settings=FitSettings(velocity_threshold=(99.0,) * 3))
+        validate(fit(run), run, in_sample=True, settings=FitSettings(velocity_threshold=(99.0,) * 3))
 
 
 def test_a_sample_without_torque_is_missing(run: Run):
@@ -405,7 +405,7 @@ def test_a_robot_at_rest_is_refused():
 
 def test_strict_numpy(run: Run):
     with np.errstate(all="raise", under="ignore"):
-        validate(fit(run), run)
+        validate(fit(run), run, in_sample=True)
 
 
 def test_boards_of_a_coupling_must_filter_alike():

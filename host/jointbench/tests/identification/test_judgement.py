@@ -243,9 +243,9 @@ def test_a_joint_below_its_noise_is_refused_with_the_reason(run: Run):
     assert model.value("j1.coulomb") == pytest.approx(6.0, abs=5.0 * model.sigma[model.names.index("j1.coulomb")])
     assert model.verdict.word == "refused"
     assert any("its rows are left out" in note for note in model.notes)
-    check = validate(fit(run), broken)
+    check = validate(fit(run), broken, in_sample=True)
     assert check.joint_verdicts[2] == dataclasses.replace(joint, reason=check.reasons["j3"])
-    assert check.joint_verdicts[0].word == "identified"
+    assert check.joint_verdicts[0].word == "in-sample"
 
 
 def test_a_current_that_does_not_vary_is_refused_however_small_its_error(run: Run):

@@ -39,7 +39,7 @@ def test_a_model_comes_back_whole(model: Model, tmp_path: Path):
 def test_the_file_is_plain_json_with_its_provenance(model: Model, tmp_path: Path):
     text = model.save(tmp_path / "model.json").read_text()
     values = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert values["provenance"]["sha256"] == "0" * 64
+    assert len(values["provenance"]["sha256"]) == 64
     assert set(values["provenance"]["versions"]) == {"python", "numpy", "scipy", "jointbench"}
     assert len(values["names"]) == len(values["sigma"]) == model.base.rank
 

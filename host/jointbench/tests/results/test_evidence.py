@@ -10,6 +10,7 @@ import pytest
 from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
 from jointbench.identification import Model, fit, validate
 from jointbench.model import with_passive
+from jointbench.recording import Run
 from jointbench.results.evidence import reproduce_commands
 from jointbench.results.summary import excitation_note, joint_rows, parameter_groups, sentence, torque_note
 
@@ -62,7 +63,7 @@ def test_lost_samples_get_a_no_whatever_the_errors(example: Example, name: str) 
 
 def test_validation_on_the_fitted_motion_is_not_called_verification(example: Example) -> None:
     evidence = evidence_of(
-        example, validation=validate(example.model, example.fit_run), verification_run=example.fit_run
+        example, validation=validate(example.model, example.fit_run, in_sample=True), verification_run=example.fit_run
     )
     assert not evidence.held_out
     assert "the torques of the motion it was fitted to" in sentence(evidence)
@@ -76,7 +77,7 @@ def test_held_out_part_of_the_same_recording_counts_as_another_motion(example: E
     validation = validate(model, example.fit_run, settings=rest)
     changes: dict[str, Any] = {"model": model, "verification_run": example.fit_run}
     assert evidence_of(example, validation=validation, **changes).held_out
-    overlapping = validate(model, example.fit_run)
+    overlapping = validate(model, example.fit_run, in_sample=True)
     assert not evidence_of(example, validation=overlapping, **changes).held_out
 
 
@@ -124,12 +125,13 @@ def of_several(example: Example, **first: Any) -> Model:
 
 
 def test_each_run_of_a_model_of_several_counts_as_fitted(example: Example) -> None:
-    shared: dict[str, Any] = {
-        "validation": validate(example.model, example.fit_run), "verification_run": example.fit_run
-    }  # fmt: skip
-    assert not evidence_of(example, model=of_several(example), **shared).held_out
-    assert evidence_of(example, model=of_several(example, interval=[90.0, 99.0]), **shared).held_out
-    assert evidence_of(example, model=of_several(example)).held_out
+    def held_out(model: Model, run: Run) -> bool:
+        validation = validate(model, run, in_sample=True)
+        return evidence_of(example, model=model, validation=validation, verification_run=run).held_out
+
+    assert not held_out(of_several(example), example.fit_run)
+    assert held_out(of_several(example, interval=[90.0, 99.0]), example.fit_run)
+    assert held_out(of_several(example), example.verification_run)
 
 
 def test_commands_get_the_same_model_again(example: Example) -> None:
