@@ -69,6 +69,7 @@ class Prediction(NamedTuple):
 _NOT_PHYSICAL = (
     "look for a wrong sign or unit of a torque, a joint exchanged with another, or friction that the model lacks"
 )
+_CALIBRATE = "calibrate what it names, or give its tolerance: fit --tolerance KEY=NUMBER"
 _POOR_JOINT = (
     "look at this joint's residual in the report: friction (--friction choose), a wrong delay or unit, or too little "
     "motion; a joint that did not move needs a recording in which it does"
@@ -273,6 +274,7 @@ class Model:
         """The word on the whole: the worst of recording, log check, physics, parameters, joints and held-out error."""
         parts = [
             *self.run_parts,
+            *self._calibration_part(),
             Part.of("physical consistency", self.physical_verdict, _NOT_PHYSICAL),
             parameters_part(self.parameter_verdicts, self.impossible),
         ]
@@ -284,12 +286,24 @@ class Model:
         parts.append(Part.of("joints", joints, _POOR_JOINT))
         return WholeVerdict(tuple(parts), self.condition)
 
+    def _calibration_part(self) -> tuple[Part, ...]:
+        """What speaks against the tolerances of the calibration, where they were taken: no refusal, as σ grew by it."""
+        if self.calibration is None:
+            return ()
+        contradictions = self.calibration.contradictions
+        if not contradictions:
+            return (Part("calibration", "identified", "the recording contradicts no tolerance"),)
+        more = f"; and {len(contradictions) - 1} more" if len(contradictions) > 1 else ""
+        return (Part("calibration", "suspicious", f"{contradictions[0]}{more}", _CALIBRATE),)
+
     @property
     def condition(self) -> str:
         """What must be right for the verdicts to hold, and no residual shows; after "if"."""
         runs = self.provenance.get("runs") or [self.provenance]
         is_log = not all("board" in run.get("recorded", {}) for run in runs)
-        return condition(self.settings.torque, is_log)
+        side = self.settings.torque
+        tolerances = "" if self.calibration is None else self.calibration.words(self.robot, side)
+        return condition(side, is_log, tolerances)
 
     def value(self, name: str) -> float:
         """Value of the parameter that leads the group of this name, such as "j3.coulomb", or of a friction law's [SI].

@@ -138,13 +138,16 @@ class WholeVerdict:
         return f"{self.name}: {self.word} ({self.reason})"
 
 
-def condition(torque: str, is_log: bool) -> str:
+def condition(torque: str, is_log: bool, tolerances: str = "") -> str:
     """Return what must be right for a verdict to hold, after "if": no residual shows it, however small σ is.
 
     Args:
         torque: the settings', "motor" or "joint".
         is_log: whether the torques came with a log; else boards measured the currents.
+        tolerances: of the calibration, in words, where every σ contains them; empty: it counts as exact.
     """
+    if tolerances:
+        return f"the calibration is within its tolerances, which σ contains as standard deviations: {tolerances}"
     if torque == "joint":
         source = "the gains of the joints' torque sensors are right (5 % of a gain are 5 % of its joint's parameters)"
     elif is_log:

@@ -51,7 +51,7 @@ def parameter_note(model: Model) -> str:
         f"The {len(of_base)} base parameters that the torques of this robot can tell, each for itself and for "
         f"what is lumped into it{beside}. σ is the standard error, correlation of the residuals included. No "
         f"resampling of one motion sees a wrong structure, such as friction that the model lacks: two motions can "
-        f"differ by more than their σ. The values hold if {typeset(model.condition)}. "
+        f"differ by more than their σ. "
         f"{words['identified']} are identified: σ is at most {percent(IDENTIFIED_RELATIVE_SIGMA)} of the value. "
         f"{words['poorly excited']} are poorly excited: at most {percent(POORLY_EXCITED_RELATIVE_SIGMA)}. "
         f"{words['not observable']} are not observable: they have no effect on the data. "
@@ -66,8 +66,7 @@ def _calibration_note(model: Model) -> str:
     words = model.calibration.words(model.robot, model.settings.torque)
     return (
         f" σ contains how well the calibration is known ({words}): beside it stand the "
-        f"shares of its square that are noise, what the model lacks, and calibration. No recording of one motion shows "
-        f"what a wrong structure of the model does to another one."
+        f"shares of its square that are noise, what the model lacks, and calibration."
     )
 
 

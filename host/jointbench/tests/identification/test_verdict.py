@@ -158,6 +158,20 @@ def test_the_condition_names_where_the_torque_is_from(torque: str, is_log: bool,
     assert "the robot's file about zeros, link lengths and axes" in text
 
 
+def test_the_condition_of_a_model_with_tolerances_are_these() -> None:
+    made = fit(recorded(), settings={"tolerances": {"torque_constant_percent": 7.0}})
+    assert made.calibration is not None
+    assert made.verdict.condition.startswith("the calibration is within its tolerances")
+    assert "torque constant 7 %" in made.verdict.condition
+    doubted = dataclasses.replace(
+        made.calibration, contradictions=("the recording contradicts the tolerance of zeros",)
+    )
+    verdict = dataclasses.replace(made, calibration=doubted).verdict
+    assert (verdict.word, verdict.is_refused) == ("suspicious", False)
+    assert verdict.reason.startswith("calibration: the recording contradicts")
+    assert "--tolerance" in verdict.advice
+
+
 def test_5_percent_of_a_torque_constant_are_5_percent_of_its_parameters() -> None:
     """What the condition says, on a recording whose currents are all 5 % too large."""
     samples = recorded().samples
