@@ -19,6 +19,8 @@ from jointbench.identification.judgement import FOLDS, simplest_within_one_stand
 _LEAST_ROWS = 20 * FOLDS
 """Fewer, and a fold left out tells little of any law."""
 
+_FEW = f"its rows are fewer than {_LEAST_ROWS}, too few to choose a law by, or go one way only"
+
 _ROUNDS = 5
 """Of choosing the law of each joint beside those of the others; two or three suffice."""
 
@@ -149,8 +151,7 @@ def select_laws(
         grams = tables.gram(tables.spread(solution))
         if is_settled:
             break
-    picks = {name: Choice(PLAIN, "its rows are too few to choose a law by, or go one way only") for name in asked}
-    picks |= {name: decision.choice for name, decision in decisions.items()}
+    picks = {name: decisions[name].choice if name in decisions else Choice(PLAIN, _FEW) for name in asked}
     laws = JointLaws(tables.base, {name: friction_law(pick.law) for name, pick in picks.items() if pick.law != PLAIN})
     bounds, values_of_laws = [np.zeros((0, 2))], [np.zeros(0)]
     for name, law in laws.laws.items():
