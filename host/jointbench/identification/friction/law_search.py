@@ -23,8 +23,9 @@ from jointbench.identification.triangles import Triangles, compress
 from jointbench.model import BaseParameters
 
 STEPS = 100
-_ARRIVED = 1e-4
-"""What a step would gain, in units of the noise's variance, where parameters are some hundredth of their σ away."""
+_ARRIVED = 1e-2
+"""Gain of a step, in units of the noise's variance, where parameters are a tenth of their σ away at most: from there
+the estimator goes on."""
 
 _FIRST_DAMPING = 1e-6
 
