@@ -25,6 +25,7 @@ from tools.bench import (
     laws,
     logs,
     monitor,
+    observer,
     predictor,
     public,
     regressor,
@@ -112,6 +113,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         laws.bench,
         "laws: friction laws as this version and an earlier one choose them, with time and errors",
     ),
+    "observer": (observer.bench, "observer: pushes on a simulated arm, found by its identified model's momentum"),
     "logs": (logs.bench, "logs: simulated logs with faults, by default beside the best options in hindsight"),
     "calibration": (
         calibration.bench,

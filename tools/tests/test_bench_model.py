@@ -18,6 +18,7 @@ from jointbench import fit, model
 from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.excitation import random_excitation
+from jointbench.identification.momentum_observer import pushes
 from jointbench.model import (
     Tolerances,
     base_parameters,
@@ -36,6 +37,7 @@ from tools.bench import (
     hindsight,
     identification,
     logs,
+    observer,
     predictor,
     regressor,
 )
@@ -598,6 +600,18 @@ def test_an_arm_that_is_off_within_its_tolerances_is_not_called_right_by_mistake
     assert calibration.share(outcome.deviations) > 0.85
     assert calibration.share(outcome.repeatability) < 0.95
     assert "within" in calibration.outcome_table([outcome])
+
+
+@pytest.mark.slow
+def test_pushes_of_a_recorded_arm_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short form of the benchmark: boards' converters, encoders and filters, and a model identified by them."""
+    monkeypatch.setattr(observer, "SECONDS", 8.0)
+    subject = observer.watched(3)
+    found = observer.pushed_joints(subject, 4)
+    assert [push.named for push in found] == [push.joint for push in found]
+    assert all(0.0 < push.latency <= observer.LATEST_S for push in found)
+    assert not pushes(subject.observe(5), subject.thresholds, subject.arm.robot.joint_names)
+    assert "named right" in observer.pushes_table(subject, found)
 
 
 def test_a_fault_moves_the_arm_it_is_of() -> None:

@@ -28,6 +28,7 @@ VERBS: Mapping[str, str] = {
     "stance": "stance",
     "validate": "validate",
     "compare": "compare",
+    "watch": "watch",
     "residual": "residual",
     "report": "report",
     "export": "export",
