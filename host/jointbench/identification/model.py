@@ -290,11 +290,9 @@ class Model:
         """What speaks against the tolerances of the calibration, where they were taken: no refusal, as σ grew by it."""
         if self.calibration is None:
             return ()
-        contradictions = self.calibration.contradictions
-        if not contradictions:
+        if not self.calibration.contradictions:
             return (Part("calibration", "identified", "the recording contradicts no tolerance"),)
-        more = f"; and {len(contradictions) - 1} more" if len(contradictions) > 1 else ""
-        return (Part("calibration", "suspicious", f"{contradictions[0]}{more}", _CALIBRATE),)
+        return (Part("calibration", "suspicious", "; ".join(self.calibration.contradictions), _CALIBRATE),)
 
     @property
     def condition(self) -> str:
