@@ -62,9 +62,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say()
     for line in words(model):
         console.say(line)
-    console.say(f"model: {path}")
     for line in model.verdict.lines():
         console.say(line)
+    console.say(f"model: {path}")
     return Result("fit", fields=fit_fields(model) | {"model": path}, refused=model.verdict.is_refused)
 
 

@@ -192,10 +192,11 @@ def check_held_out(model: Model, run: Run, interval: tuple[float, float] | None 
         else "fit a part of it (jointbench fit --interval FROM,TO) and judge the rest by --interval"
     )
     called = f"of {own['run']}"
+    known = "" if str(run.path) == own["run"] else f", there called {own['run']}"
     judged = "it" if interval is None else f"its {interval[0]:g} to {interval[1]:g} s"
     raise FitError(
-        f"model {name or called} was fitted to run {run.path} (SHA-256 {run.sha256[:12]}…), so that errors on {judged} "
-        f"say nothing about other motions; validate on a run of another motion, or {rest}; --in-sample "
+        f"model {name or called} was fitted to run {run.path} (SHA-256 {run.sha256[:12]}…{known}), so that "
+        f"errors on {judged} say nothing about other motions; validate on a run of another motion, or {rest}; --in-sample "
         f"(in_sample=True in Python) shows the errors nevertheless, labelled as such"
     )
 

@@ -157,7 +157,7 @@ def condition(torque: str, is_log: bool, tolerances: str = "") -> str:
         )
     else:
         source = "the torque constants and gear ratios are right (5 % of a constant are 5 % of its joint's parameters)"
-    return f"{source}, and the robot's file about zeros, link lengths and axes"
+    return f"{source}, and so is the robot's file on zeros, link lengths and axes"
 
 
 def impossible_signs(base: BaseParameters, values: Array, sigmas: Array) -> dict[str, str]:

@@ -155,7 +155,7 @@ def test_the_condition_names_where_the_torque_is_from(torque: str, is_log: bool,
     text = condition(torque, is_log)
     assert said in text
     assert "5 %" in text
-    assert "the robot's file about zeros, link lengths and axes" in text
+    assert "the robot's file on zeros, link lengths and axes" in text
 
 
 def test_the_condition_of_a_model_with_tolerances_are_these() -> None:
