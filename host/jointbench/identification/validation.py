@@ -196,8 +196,8 @@ def check_held_out(model: Model, run: Run, interval: tuple[float, float] | None 
     judged = "it" if interval is None else f"its {interval[0]:g} to {interval[1]:g} s"
     raise FitError(
         f"model {name or called} was fitted to run {run.path} (SHA-256 {run.sha256[:12]}…{known}), so that "
-        f"errors on {judged} say nothing about other motions; validate on a run of another motion, or {rest}; --in-sample "
-        f"(in_sample=True in Python) shows the errors nevertheless, labelled as such"
+        f"errors on {judged} say nothing about other motions; validate on a run of another motion, or {rest}; "
+        f"--in-sample (in_sample=True in Python) shows the errors nevertheless, labelled as such"
     )
 
 
