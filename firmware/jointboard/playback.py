@@ -1,8 +1,9 @@
 """The trajectory store: knots as they are uploaded, their checks, and the tick's playback cells.
 
-A knot is two int32 (motor counts; counts/tick Q8), `tick.KNOT_TICKS` apart. 8 bytes a knot, preallocated. A
-trajectory is played only after its CRC and every knot have been checked against the limits as they are at LOAD and
-again at ARM.
+A knot is two int32 (motor counts; counts/tick Q8), `tick.KNOT_TICKS` apart. 8 bytes a knot, preallocated. The
+feed-forward currents (int16, mA), where a motion has them, lie behind its last knot, so that one without is as long as
+the memory allows. A trajectory is played only after its CRC and every knot have been checked against the limits as they
+are at LOAD and again at ARM.
 """
 
 import struct
@@ -12,6 +13,7 @@ from micropython import const
 
 from jointboard import rooms, tick, wire
 from jointboard.link import address
+from jointboard.registers import word
 
 # As tick.py has them: what another file says is looked up whenever it is used, which takes an RP2040 2 to 16 us.
 POSITION = const(206)
@@ -22,7 +24,14 @@ INTERVAL = const(222)
 INTERVALS = const(241)
 REPEATS = const(224)
 PLAYED = const(226)
-for _name in ("POSITION", "KNOT", "WAIT", "STEP", "INTERVAL", "INTERVALS", "REPEATS", "PLAYED"):
+FEEDFORWARD_AT = const(245)
+FEEDFORWARD = const(246)
+FEEDFORWARD_SHARE = const(247)
+CURRENT_SIZE = const(2)  # bytes of a knot's feed-forward current
+for _name in (
+    "POSITION", "KNOT", "WAIT", "STEP", "INTERVAL", "INTERVALS", "REPEATS", "PLAYED", "FEEDFORWARD_AT", "FEEDFORWARD",
+    "FEEDFORWARD_SHARE",
+):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 
 
@@ -35,6 +44,7 @@ class Playback:
         self.max_knots = len(self._knots) // wire.KNOT_SIZE
         self._start = address(self._knots)
         self._filled = 0  # knots uploaded without a gap from 0
+        self._fed = 0  # of them those whose feed-forward is uploaded: none, or all
         self._count = 0  # knots of the loaded trajectory, 0 when none is
         self._repeats = 0
         self.identity = 0  # CRC-32 of what the last LOAD said; ARM's CRC goes on from it
@@ -53,10 +63,28 @@ class Playback:
             self._filled = 0
         if offset > self._filled:
             return wire.REFUSAL_INCOMPLETE, self._filled
+        self._fed = 0
         size = wire.KNOT_SIZE
         memoryview(self._knots)[offset * size : (offset + count) * size] = memoryview(source)[at : at + count * size]
         self._filled = max(self._filled, offset + count)
         return wire.REFUSAL_OK, self._filled
+
+    def store_feedforward(self, offset, count, source, at):
+        """Take the feed-forward currents of `count` knots from source[at:], once all knots are uploaded."""
+        size, first = CURRENT_SIZE, wire.KNOT_SIZE * self._filled
+        most = len(self._knots) // (wire.KNOT_SIZE + size)
+        if self._filled > most:
+            return wire.REFUSAL_TOO_LONG, most
+        if offset + count > self._filled:
+            return wire.REFUSAL_INCOMPLETE, self._filled
+        if offset == 0:
+            self._fed = 0
+        if offset > self._fed:
+            return wire.REFUSAL_INCOMPLETE, self._fed
+        start = first + size * offset
+        memoryview(self._knots)[start : start + size * count] = memoryview(source)[at : at + size * count]
+        self._fed = max(self._fed, offset + count)
+        return wire.REFUSAL_OK, self._fed
 
     def load(self, count, repeats, crc):
         """Make the uploaded knots the trajectory, once they are whole and within the limits."""
@@ -65,21 +93,34 @@ class Playback:
             return wire.REFUSAL_OUT_OF_RANGE, count
         if count > self._filled:
             return wire.REFUSAL_INCOMPLETE, self._filled
+        if self._fed and not count == self._fed == self._filled:
+            return wire.REFUSAL_INCOMPLETE, self._fed
         if (count - 1) * repeats * tick.KNOT_TICKS >= 1 << 30:
             return wire.REFUSAL_TOO_LONG, ((1 << 30) - 1) // ((count - 1) * tick.KNOT_TICKS)
-        if crc32(memoryview(self._knots)[: count * wire.KNOT_SIZE]) != crc:
+        size = count * wire.KNOT_SIZE + self._fed * CURRENT_SIZE
+        if crc32(memoryview(self._knots)[:size]) != crc:
             return wire.REFUSAL_BAD_CRC, count
         bad = self._outside_limits(count, repeats)
         if bad >= 0:
             return wire.REFUSAL_OUTSIDE_LIMITS, bad
+        bad = self._feedforward_beyond_limit()
+        if bad >= 0:
+            return wire.REFUSAL_FEEDFORWARD, bad
         self._count = count
         self._repeats = repeats
         self.identity = crc32(struct.pack("<HHI", count, repeats, crc))
         return wire.REFUSAL_OK, count
 
     def recheck(self):
-        """Index of the first knot outside the limits as they are now, or -1."""
-        return self._outside_limits(self._count, self._repeats)
+        """Index of the first knot that is outside the limits as they are now, or its feed-forward, or -1."""
+        bad = self._outside_limits(self._count, self._repeats)
+        return self._feedforward_beyond_limit() if bad < 0 else bad
+
+    def _feedforward_beyond_limit(self):
+        """Index of the first knot whose feed-forward current is beyond limit.feedforward, or -1."""
+        cells = self._cells
+        limit = min(cells[wire.REGISTER_LIMIT_FEEDFORWARD], cells[wire.REGISTER_HARD_CURRENT])
+        return _first_beyond(self._knots, 4 * self._filled, self._fed, limit)
 
     def _outside_limits(self, count, repeats):
         """Index of the first knot outside the limits, or whose interval is too fast, or -1."""
@@ -92,6 +133,14 @@ class Playback:
 
     def distance_to_start(self):
         return _position(self._knots, 0) - self._cells[POSITION]
+
+    def feed_forward(self):
+        """Let the feed-forward of knot 0 come in, where there is one: the motor is armed."""
+        cells = self._cells
+        cells[FEEDFORWARD_SHARE] = cells[FEEDFORWARD] = cells[FEEDFORWARD_AT] = 0
+        if self._fed:
+            cells[FEEDFORWARD_AT] = word(self._start + wire.KNOT_SIZE * self._filled)
+            cells[FEEDFORWARD] = _current(self._knots, 4 * self._filled)
 
     def begin(self, wait):
         """Let the next tick play, or the one after `wait` more."""
@@ -107,6 +156,22 @@ class Playback:
 @micropython.viper
 def _position(knots: ptr32, k: int) -> int:
     return knots[2 * k]
+
+
+@micropython.viper
+def _current(knots: ptr16, at: int) -> int:
+    return (int(knots[at]) ^ 32768) - 32768
+
+
+@micropython.viper
+def _first_beyond(knots: ptr16, at: int, count: int, limit: int) -> int:
+    k = 0
+    while k < count:
+        current = (int(knots[at + k]) ^ 32768) - 32768
+        if current > limit or current < 0 - limit:
+            return k
+        k += 1
+    return -1
 
 
 @micropython.viper

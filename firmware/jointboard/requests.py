@@ -198,6 +198,12 @@ class Requests:
         self._cells[tick.STATE] = wire.STATE_DISARMED
         return self._playback.store(offset, count, self._link.received, BODY + wire.BODIES[wire.MESSAGE_KNOTS][1])
 
+    def _feedforward(self, offset, count):
+        self._playback.unload()
+        self._cells[tick.STATE] = wire.STATE_DISARMED
+        at = BODY + wire.BODIES[wire.MESSAGE_FEEDFORWARD][1]
+        return self._playback.store_feedforward(offset, count, self._link.received, at)
+
     def _load(self, count, repeats, crc):
         answer = self._playback.load(count, repeats, crc)
         self._checked = crc32(self._registers, self._playback.identity)
@@ -237,6 +243,7 @@ class Requests:
         cells[EXCUSED] = SWITCHES
         cells[REFERENCE] = position
         cells[REFERENCE_VELOCITY] = cells[INTEGRAL] = cells[STUCK] = cells[HALTING] = cells[REST] = 0
+        playback.feed_forward()
         cells[ENGAGING] = engage = cells[ENGAGE_TICKS]
         cells[POWER] = 1 + 4 * (TORQUE_TICKS + cells[RELEASE_TICKS]) if engage else 1
         self._board.watchdog(WATCHDOG_MS)
@@ -312,6 +319,7 @@ HANDLERS = {
     wire.MESSAGE_READ: Requests._read,
     wire.MESSAGE_WRITE: Requests._write,
     wire.MESSAGE_KNOTS: Requests._knots,
+    wire.MESSAGE_FEEDFORWARD: Requests._feedforward,
     wire.MESSAGE_LOAD: Requests._load,
     wire.MESSAGE_ARM: Requests._arm,
     wire.MESSAGE_START: Requests._start,

@@ -22,6 +22,7 @@ ALLOWED = {
     wire.MESSAGE_READ: ANY,
     wire.MESSAGE_WRITE: ANY,  # registers.py knows which register may change while the motor can move
     wire.MESSAGE_KNOTS: AT_REST,
+    wire.MESSAGE_FEEDFORWARD: AT_REST,
     wire.MESSAGE_LOAD: AT_REST,
     wire.MESSAGE_ARM: LOADED | DONE,
     wire.MESSAGE_START: ARMED,
@@ -36,7 +37,9 @@ ALLOWED = {
     wire.MESSAGE_CONFIRM: AT_REST | FAULT,
 }
 
-FOR_A_MOTOR = (wire.MESSAGE_KNOTS, wire.MESSAGE_LOAD, wire.MESSAGE_ARM, wire.MESSAGE_START)
+FOR_A_MOTOR = (
+    wire.MESSAGE_KNOTS, wire.MESSAGE_FEEDFORWARD, wire.MESSAGE_LOAD, wire.MESSAGE_ARM, wire.MESSAGE_START
+)  # fmt: skip
 # Longer than a tick, or the program's end: not while the other motor of the board drives, either.
 OF_THE_BOARD = (wire.MESSAGE_LOAD, wire.MESSAGE_SAVE, wire.MESSAGE_REPL, wire.MESSAGE_CONFIRM)
 

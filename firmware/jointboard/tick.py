@@ -169,8 +169,13 @@ INTERVALS = const(241)  # of the trajectory
 RELEASE_TICKS = const(242)
 ENGAGE_TICKS = const(243)  # 0: there is no brake
 ENGAGING = const(244)  # of them still to come when the motor rests
-DUE = const(245)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(309)
+# Feed-forward of the motion: where the current of the knot being played stands, 0: there is none; the current of this
+# tick, of knot 0 before the motion, mA; and how much of it is given, Q8: it comes in from ARM on, and goes at a HALT.
+FEEDFORWARD_AT = const(245)
+FEEDFORWARD = const(246)
+FEEDFORWARD_SHARE = const(247)
+DUE = const(248)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(312)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -190,6 +195,7 @@ EVENT_SYNC = const(32)
 STATUS_TICKS = const(1000)
 KNOT_TICKS = const(32)
 HEAT_TICKS = const(64)
+WHOLE_SHARE = const(256)  # of the feed-forward: as many ticks from none to all of it
 SLOWEST_EDGE = const(4194304)  # counts of the capture clock from edge to edge; beyond it the motor stands
 LONGEST_REST = const(257)  # ticks: an edge after so many only begins an interval, for the clock may have wrapped
 # Bits of the Hal's pins, which say what keeps the motor off.
@@ -539,6 +545,12 @@ def tick(cells: ptr32) -> int:
             if word < -1048576:
                 word = -1048576
             near[REFERENCE_VELOCITY - MOTION] = word
+            if cells[FEEDFORWARD_AT]:
+                # A straight line between two halfwords, which a pointer reads without their sign: 32768 up, and down.
+                halves = ptr16(cells[FEEDFORWARD_AT])
+                cells[FEEDFORWARD] = (((halves[0] ^ 32768) * w + (halves[1] ^ 32768) * i) >> 5) - 32768
+                if w == 1:
+                    cells[FEEDFORWARD_AT] = cells[FEEDFORWARD_AT] + 2
             play = near[PLAYED - MOTION]
             near[PLAYED - MOTION] = play + 1
             i = i + 1
@@ -549,6 +561,8 @@ def tick(cells: ptr32) -> int:
                 if word == 0:
                     word = cells[INTERVALS]
                     cells[KNOT] = cells[KNOT] - 8 * word
+                    if cells[FEEDFORWARD_AT]:
+                        cells[FEEDFORWARD_AT] = cells[FEEDFORWARD_AT] - 2 * word
                     cells[REPEATS] = cells[REPEATS] - 1
                     if cells[REPEATS] == 0:
                         events |= EVENT_BLOCK
@@ -701,7 +715,8 @@ def tick(cells: ptr32) -> int:
             cells[STATE] = STATE_FAULT
             events |= EVENT_TRIP
         else:
-            # Servo: position and velocity error, planned velocity, friction, and the error's integral, to a current.
+            # Servo: position and velocity error, planned velocity, friction, the error's integral and the motion's
+            # feed-forward, to a current.
             planned = motion[REFERENCE_VELOCITY - MOTION]
             damping = planned - velocity
             if damping > 65536:
@@ -718,6 +733,15 @@ def tick(cells: ptr32) -> int:
                 planned = 0 - word
             integral = motion[INTEGRAL - MOTION]
             command = command + ((planned * motion[FRICTION_SLOPE - MOTION]) >> 12) + (integral >> 14)
+            if cells[FEEDFORWARD_AT]:
+                word = cells[FEEDFORWARD_SHARE]
+                if motion[HALTING - MOTION]:
+                    if word > 0:
+                        word = word - 1
+                elif word < WHOLE_SHARE:
+                    word = word + 1
+                cells[FEEDFORWARD_SHARE] = word
+                command = command + ((cells[FEEDFORWARD] * word) >> 8)
             # Anti-windup: no integration further into the clamp, nor while the command is being let go of.
             limit = near[CLAMP - CONTROL]
             word = (error * cells[SERVO_KI]) >> 2

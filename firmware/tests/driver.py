@@ -234,13 +234,18 @@ class BoardProcess:
         crc = config_crc(self.registers(), self.trajectory)
         return {"token": self.hello().body.token, "config_crc": crc}
 
-    def upload(self, knots: Sequence[tuple[int, int]], repeats: int = 1) -> None:
-        """Send a trajectory and have it loaded."""
+    def upload(self, knots: Sequence[tuple[int, int]], repeats: int = 1, feedforward_mA: Sequence[int] = ()) -> None:
+        """Send a trajectory, its feed-forward where it has one, and have it loaded."""
         data = b"".join(struct.pack("<ii", *knot) for knot in knots)
         for start in range(0, len(knots), 100):
             part = [{"position": p, "velocity": v} for p, v in knots[start : start + 100]]
             refusal = self.refusal(MessageType.KNOTS, offset=start, count=len(part), knots=part)
             assert refusal is Refusal.OK
+        for start in range(0, len(feedforward_mA), 400):
+            currents = feedforward_mA[start : start + 400]
+            refusal = self.refusal(MessageType.FEEDFORWARD, offset=start, count=len(currents), currents=currents)
+            assert refusal is Refusal.OK
+        data += struct.pack(f"<{len(feedforward_mA)}h", *feedforward_mA)
         fields = {"count": len(knots), "repeats": repeats, "crc32": zlib.crc32(data)}
         assert self.refusal(MessageType.LOAD, **fields) is Refusal.OK
         self.trajectory = trajectory_crc(**fields)

@@ -22,6 +22,7 @@ ALLOWED: dict[M, tuple[set[S], S | None]] = {
     M.READ: (set(S), None),
     M.WRITE: (AT_REST, None),
     M.KNOTS: (AT_REST, S.DISARMED),
+    M.FEEDFORWARD: (AT_REST, S.DISARMED),
     M.LOAD: (AT_REST, S.LOADED),
     M.ARM: ({S.LOADED, S.DONE}, S.ARMED),
     M.START: ({S.ARMED}, S.RUNNING),
@@ -39,6 +40,7 @@ def body(kind: M, arming: dict[str, int]) -> dict[str, Any]:
         M.READ: {"first": 32, "count": 3},
         M.WRITE: {"register": BY_NAME["servo.kp"].id, "value": 256},
         M.KNOTS: {"offset": 0, "count": 1, "knots": [{"position": 0, "velocity": 0}]},
+        M.FEEDFORWARD: {"offset": 0, "count": 0, "currents": []},
         M.LOAD: {"count": len(KNOTS), "repeats": 1, "crc32": zlib.crc32(KNOT_BYTES)},
         M.ARM: arming,
         M.START: {"at_tick": 0},
@@ -142,9 +144,9 @@ REFUSALS: list[tuple[R, Callable[[BoardProcess], None], M, dict[str, Any], int]]
     (R.BAD_LENGTH, _fresh, M.CLEAR, {"payload": b"1"}, 1),
     (R.BAD_LENGTH, _fresh, M.KNOTS, {"payload": struct.pack("<HHii", 0, 2, 0, 0)}, 12),
     (R.WRONG_STATE, _fresh, M.START, {"at_tick": 0}, S.DISARMED),
-    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 73, "count": 5}, 77),
-    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 42, "count": 65535}, 77),
-    (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 77, "value": 0}, 77),
+    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 73, "count": 6}, 78),
+    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 42, "count": 65535}, 78),
+    (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 78, "value": 0}, 78),
     (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 65535, "value": 0}, 65535),
     (R.READ_ONLY, _fresh, M.WRITE, {"register": 11, "value": 1}, 101000),
     (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 32, "value": 32001}, 32000),
@@ -188,7 +190,16 @@ def test_each_refusal_and_the_value_it_names(
 
 
 def test_the_list_of_refusals_is_whole() -> None:
-    elsewhere = {R.OK, R.UNKNOWN_MESSAGE, R.BAD_CONFIG, R.NOT_SAVED, R.NO_MOTOR, R.PINS, R.BRAKE}  # a test of their own
+    elsewhere = {
+        R.OK,
+        R.UNKNOWN_MESSAGE,
+        R.BAD_CONFIG,
+        R.NOT_SAVED,
+        R.NO_MOTOR,
+        R.PINS,
+        R.BRAKE,
+        R.FEEDFORWARD,
+    }  # a test of their own
     assert {case[0] for case in REFUSALS} == set(R) - elsewhere
 
 

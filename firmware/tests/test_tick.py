@@ -19,7 +19,7 @@ from jointwire import BY_NAME, REGISTERS, State, Trip
 
 SEED = 44
 CASES, TICKS = 100, 400
-IN_QEMU = 12
+IN_QEMU, FED_IN_QEMU = 12, 3
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
 PACKAGE = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
 CELL = constants("jointboard/tick")
@@ -50,10 +50,12 @@ source, target = open("cases.bin", "rb"), open("results.bin", "wb")
 while source.readinto(head):
     ticks, count = struct.unpack("<2i", head)
     source.readinto(cells_bytes)
-    source.readinto(memoryview(knots)[: 8 * count])
+    source.readinto(memoryview(knots)[: 10 * count])
     sampling.plan(cells)
     cells[tick.INPUTS], cells[tick.OUTPUTS] = address(inputs), address(outputs)
     cells[tick.KNOT], cells[tick.SAMPLE] = address(knots), address(block)
+    if cells[tick.FEEDFORWARD_AT]:
+        cells[tick.FEEDFORWARD_AT] = address(memoryview(knots)[8 * count :])
     for _ in range(ticks // TICKS):
         source.readinto(many)
         for k in range(TICKS):
@@ -106,7 +108,7 @@ class Case:
     def _random_twin(self) -> Twin:
         rng, register = self.rng, defaults()
         for r in REGISTERS:
-            if r.access != "ro":
+            if r.access != "ro" and r.name != "limit.feedforward":  # which LOAD and ARM look at, and no tick
                 choices = [r.minimum, r.maximum, r.default, rng.randint(r.minimum, r.maximum)]
                 register[r.name] = rng.choice(choices)
             if r.type == "exponent":  # each divider in a like share of the cases
@@ -140,6 +142,10 @@ class Case:
         twin.halting = int(self.number % 8 == 4 or self.number % 16 == 1)
         if twin.halting:  # as it comes to be asked in the middle of a motion
             twin.reference_velocity, twin.rest = rng.randint(-(2**15), 2**15), rng.randrange(256)
+        if self.number % 3 == 0 or twin.halting:  # feed-forward as ARM leaves it, or given in part
+            own = random.Random(self.number)
+            twin.feedforward = [own.choice((-32000, 32000, own.randint(-3000, 3000))) for _ in twin.knots]
+            twin.feedforward_mA, twin.feedforward_share = twin.feedforward[0], own.choice((0, 100, 256))
         twin.missed = rng.choice((0, 0, 0, 3, 65535))
         twin.heat = rng.choice((0, 2**30, rng.randrange(2**30)))
         twin.squares = [2**24] * rng.choice((0, 1, 63))
@@ -209,8 +215,11 @@ class Case:
         intervals = len(twin.knots) - 1
         for name, value in {"INTERVAL": intervals, "INTERVALS": intervals, "REPEATS": twin.repeats}.items():
             cells[CELL[name]] = value
+        cells[CELL["FEEDFORWARD_AT"]] = bool(twin.feedforward)  # the program puts its address there
+        currents = twin.feedforward or [0] * len(twin.knots)
         head = struct.pack(f"<2i{len(cells)}i", TICKS, len(twin.knots), *cells)
-        return head + b"".join(struct.pack("<2i", *knot) for knot in twin.knots)
+        knots = b"".join(struct.pack("<2i", *knot) for knot in twin.knots)
+        return head + knots + struct.pack(f"<{len(currents)}h", *currents)
 
     def _bounds(self) -> dict[str, int]:
         b = self.twin.bounds
@@ -239,6 +248,7 @@ class Case:
             "COUNTER": twin.counter, "POSITION": twin.position, "VELOCITY": twin.velocity_q12,
             "INNOVATION": twin.innovation, "REFERENCE": twin.reference,
             "REFERENCE_VELOCITY": twin.reference_velocity, "WAIT": twin.wait, "PLAY": twin.play,
+            "FEEDFORWARD": twin.feedforward_mA, "FEEDFORWARD_SHARE": twin.feedforward_share,
             "PLAYED": twin.played, "COUNT": self.count, "EDGES": self.edges, "BLOCK": self.block,
         }  # fmt: skip
 
@@ -290,6 +300,35 @@ class Case:
         return events
 
 
+class FedCase(Case):
+    """A board whose motor follows a motion with feed-forward to its end, is halted, or holds until its brake does.
+
+    Random registers let few of the other cases play for longer than a tick or two.
+    """
+
+    def _random_twin(self) -> Twin:
+        rng, twin = self.rng, super()._random_twin()
+        self.motion = "follow"
+        wide = {name: BY_NAME[name].maximum for name in ("limit.position_max", "limit.following", "limit.velocity")}
+        gains = {"servo.kp": rng.randint(0, 100), "servo.kd": rng.randint(0, 100), "servo.ki": rng.randint(0, 100)}
+        low = {"limit.position_min": BY_NAME["limit.position_min"].minimum, "limit.deceleration": 1}
+        register = defaults() | wide | low | gains
+        bounds = Bounds(trip_counts=65536, stuck_ticks=2000, heat_limit=2**31 - 1, clamp=rng.choice((32000, 1500)))
+        knots = [(1000 + rng.randint(-300, 300), rng.randint(-2000, 2000)) for _ in range(5)]
+        fed = Twin(register, knots, State.RUNNING, bounds=bounds, edge_clocks=1000, repeats=rng.choice((1, 2)))
+        fed.reference = fed.position = fed.counter = knots[0][0]
+        fed.link_count, fed.link_position = twin.link_count, twin.link_position
+        fed.feedforward = [rng.choice((-32000, 32000, rng.randint(-3000, 3000))) for _ in knots]
+        fed.feedforward_mA, fed.feedforward_share = fed.feedforward[0], rng.choice((0, 100, 256))
+        fed.wait = rng.choice((0, 9))
+        if self.number % 3 == 1:
+            fed.halting, fed.reference_velocity = 1, 300
+        if self.number % 3 == 2:
+            fed.engage_ticks = fed.engaging = 200
+            fed.power = 3
+        return fed
+
+
 def _channel(name: str, channel: Signal) -> dict[str, int]:
     ((x1, x2), (m1, m2), (y1, y2)), ((e1, e2), (f1, f2)) = channel.nodes, channel.errors
     values = (channel.weighted, channel.rest, x1, x2, m1, m2, y1, y2, e1, e2, f1, f2)
@@ -306,15 +345,20 @@ def cases() -> Cases:
 
 
 @pytest.fixture(scope="module")
+def fed_cases() -> Cases:
+    return make_cases(IN_QEMU, random.Random(SEED + 2), FedCase)
+
+
+@pytest.fixture(scope="module")
 def few_cases() -> Cases:
     return make_cases(IN_QEMU, random.Random(SEED + 1))
 
 
-def make_cases(count: int, rng: random.Random) -> Cases:
+def make_cases(count: int, rng: random.Random, kind: type[Case] = Case) -> Cases:
     """Random boards and their sensors as the program reads them, and what has to come of each tick."""
     parts, expected = list[bytes](), list[Expected]()
     for number in range(count):
-        case = Case(number, rng)
+        case = kind(number, rng)
         inputs, outcomes = case.ticks(TICKS)
         parts += [case.start, inputs]
         expected += outcomes
@@ -323,6 +367,16 @@ def make_cases(count: int, rng: random.Random) -> Cases:
 
 def test_tick_equals_its_twin_bit_for_bit(tmp_path: Path, cases: Cases) -> None:
     run_on_unix(tmp_path, cases)
+
+
+def test_feedforward_equals_its_twin_bit_for_bit(tmp_path: Path, fed_cases: Cases) -> None:
+    run_on_unix(tmp_path, fed_cases)
+    played = [e for e in fed_cases[1] if e.cells["PLAY"] >= 0]
+    assert len({e.cells["FEEDFORWARD"] for e in played}) > 300
+    assert {0, 256} <= {e.cells["FEEDFORWARD_SHARE"] for e in fed_cases[1]}
+    assert len({e.cells["FEEDFORWARD_SHARE"] for e in fed_cases[1] if e.cells["HALTING"] == 1}) > 100
+    assert len({e.cells["FEEDFORWARD_SHARE"] for e in fed_cases[1] if e.cells["HALTING"] == 2}) > 100
+    assert {State.DONE, State.LOADED} <= {e.cells["STATE"] for e in fed_cases[1]}
 
 
 @pytest.mark.slow
@@ -343,6 +397,10 @@ def run_on_unix(folder: Path, cases: Cases) -> None:
 
 def test_tick_equals_its_twin_on_a_cortex(few_cases: Cases) -> None:
     run_in_qemu(few_cases, on_a_cortex)
+
+
+def test_feedforward_equals_its_twin_on_a_cortex() -> None:
+    run_in_qemu(make_cases(FED_IN_QEMU, random.Random(SEED + 2), FedCase), on_a_cortex)
 
 
 @pytest.mark.slow

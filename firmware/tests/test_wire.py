@@ -94,7 +94,7 @@ def _in_qemu(name: str) -> str:
 
 def _head(kind: MessageType, fields: dict[str, Any]) -> list[Any]:
     """Fields in the order of the wire, without repeated items: those stay in the buffer."""
-    fixed = [sub.name for sub in BODIES[kind].subcons if sub.name not in ("knots", "values", "data")]
+    fixed = [sub.name for sub in BODIES[kind].subcons if sub.name not in ("knots", "currents", "values", "data")]
     return [fields[name] for name in fixed]
 
 

@@ -134,6 +134,9 @@ class Twin:
     trip: tuple[int, int, int] = (0, 0, 0)
     outputs: tuple[int, int] = (0, 0)
     sample: bytes | None = None
+    feedforward: list[int] = field(default_factory=list[int])  # current at each knot [mA]; empty: there is none
+    feedforward_mA: int = 0  # of this tick; before the motion that of knot 0
+    feedforward_share: int = 0  # of 256, how much of it is given
 
     def tick(self, inputs: Inputs) -> None:
         """One tick; what came of it: `state`, `outputs` (enable, mA), `play`, `sample` (None: none taken), `trip`."""
@@ -277,6 +280,9 @@ class Twin:
         else:
             k, i = divmod(self.played % (intervals * KNOT_TICKS), KNOT_TICKS)
             self.reference, self.reference_velocity = hermite(self.knots[k], self.knots[k + 1], i)
+            if self.feedforward:
+                start, end = self.feedforward[k], self.feedforward[k + 1]
+                self.feedforward_mA = (start * (KNOT_TICKS - i) + end * i) // KNOT_TICKS
             self.play = self.played
             self.played += 1
             if self.engage_ticks and self.played == self.repeats * intervals * KNOT_TICKS:
@@ -338,6 +344,10 @@ class Twin:
         slope = r["servo.friction"] * 2**12 // band
         command += max(-band, min(band, self.reference_velocity)) * slope // 2**12
         command += self.integral // 2**14
+        if self.feedforward:
+            self.feedforward_share += -1 if self.halting else 1
+            self.feedforward_share = max(0, min(256, self.feedforward_share))
+            command += self.feedforward_mA * self.feedforward_share // 256
         step = error * r["servo.ki"] // 4
         let_go = self._letting_go and not self.engage_ticks
         if (command > clamp and step > 0) or (command < -clamp and step < 0) or let_go:

@@ -67,7 +67,7 @@ class Load:
     Attributes:
         count: knots in all.
         repeats: how often it will be played.
-        crc32: of all knots as KNOTS carries them.
+        crc32: of all knots as KNOTS carries them, then of all currents as FEEDFORWARD carries them.
     """
 
     count: int
@@ -168,6 +168,21 @@ class Confirm:
 @dataclass(frozen=True, slots=True)
 class Halt:
     """Slow the reference down by limit.deceleration to rest, then switch the motor off: LOADED."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feedforward:
+    """Upload a part of the feed-forward current of the trajectory that KNOTS has uploaded.
+
+    Attributes:
+        offset: index of the first knot.
+        count: knots.
+        currents: feed-forward motor current at each knot [mA].
+    """
+
+    offset: int
+    count: int
+    currents: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +439,7 @@ CLASSES: dict[MessageType, type[Any]] = {
     MessageType.REPL: Repl,
     MessageType.CONFIRM: Confirm,
     MessageType.HALT: Halt,
+    MessageType.FEEDFORWARD: Feedforward,
     MessageType.DATA: Data,
     MessageType.STATUS: Status,
     MessageType.FAULT: Fault,

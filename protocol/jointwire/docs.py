@@ -9,6 +9,7 @@ DOCS: dict[MessageType, str] = {
     MessageType.READ: "Ask for raw register values.",
     MessageType.WRITE: "Set one register.",
     MessageType.KNOTS: "Upload a part of a trajectory.",
+    MessageType.FEEDFORWARD: "Upload a part of the feed-forward current of the trajectory that KNOTS has uploaded.",
     MessageType.LOAD: "Have the board check the uploaded trajectory; it is LOADED afterwards.",
     MessageType.ARM: "Let the board hold its motor where it is.",
     MessageType.START: "Play the loaded trajectory.",
@@ -78,9 +79,10 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "READ_ONLY": "a fact of the board; value: what it is",
         "OUT_OF_RANGE": "value: the nearest that is allowed; of a LOAD its count, of a DICT the last byte",
         "BAD_TOKEN": "not that of the last HELLO_ACK, or used before",
-        "BAD_CRC": "of the knots",
-        "INCOMPLETE": "knots are missing, value: how many there are; at ARM, a knot is not within the limits any more, "
-        "value: which; of a DICT, the schema cannot be read, value: errno",
+        "BAD_CRC": "of the knots, or of their feed-forward currents",
+        "INCOMPLETE": "knots, or feed-forward currents of some, are missing, value: how many there are; at ARM, a knot "
+        "or its feed-forward is not within the limits any more, value: which; of a DICT, the schema cannot be read, "
+        "value: errno",
         "TOO_LONG": "value: the most there may be",
         "OUTSIDE_LIMITS": "the position, or a knot; value: which",
         "NOT_AT_START": "the joint is too far from the first knot; value: how far",
@@ -90,6 +92,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "NO_MOTOR": "the board has none to move, as board.channels says; value: the channels it has",
         "PINS": "its pins keep the motor off; value: 1 stop, 2 fault, 3 both",
         "BRAKE": "its brake is still opening; value: first tick at which a motion may begin",
+        "FEEDFORWARD": "a knot's feed-forward current is beyond limit.feedforward; value: which knot",
     },
     ResetCause: {
         "UNKNOWN": "the hardware does not tell",

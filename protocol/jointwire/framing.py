@@ -75,7 +75,7 @@ def parse_body(kind: MessageType, payload: bytes) -> Any:
             raise FrameError(f"has a body of {len(payload)} bytes; its {fields[-1]} items need {size}")
         items = payload[start:size]
         # Knots and plain bytes stay bytes: who wants them as numbers has NumPy.
-        fields += (struct.unpack(f"<{fields[-1]}i", items) if layout.item == "l" else items,)
+        fields += (struct.unpack(f"<{fields[-1]}{layout.item}", items) if layout.item in {"l", "h"} else items,)
     if len(payload) > size and kind not in FROZEN and kind is not MessageType.DATA:
         raise FrameError(f"has {len(payload) - size} bytes after its last field")
     return _classes()[kind](*fields)

@@ -13,10 +13,10 @@ there.
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
-from construct import Array, Bytes, Const, Int8ul, Int16ul, Int32sl, Int32ul, Struct, this
+from construct import Array, Bytes, Const, Int8ul, Int16sl, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 2
+PROTOCOL_MINOR = 3
 MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
@@ -40,6 +40,7 @@ class MessageType(IntEnum):
     REPL = 0x0E
     CONFIRM = 0x0F
     HALT = 0x10
+    FEEDFORWARD = 0x11
     DATA = 0x20
     STATUS = 0x21
     FAULT = 0x22
@@ -115,6 +116,7 @@ class Refusal(IntEnum):
     NO_MOTOR = 16
     PINS = 17
     BRAKE = 18
+    FEEDFORWARD = 19
 
 
 class ResetCause(IntEnum):
@@ -206,10 +208,15 @@ BODIES: dict[MessageType, Struct] = {
         "count" / Int16ul * "knots",
         "knots" / Array(this.count, KNOT) * "position [motor counts], velocity [counts/tick, Q8] of each",
     ),
+    MessageType.FEEDFORWARD: Struct(
+        "offset" / Int16ul * "index of the first knot",
+        "count" / Int16ul * "knots",
+        "currents" / Array(this.count, Int16sl) * "feed-forward motor current at each knot [mA]",
+    ),
     MessageType.LOAD: Struct(
         "count" / Int16ul * "knots in all",
         "repeats" / Int16ul * "how often it will be played",
-        "crc32" / Int32ul * "of all knots as KNOTS carries them",
+        "crc32" / Int32ul * "of all knots as KNOTS carries them, then of all currents as FEEDFORWARD carries them",
     ),
     MessageType.ARM: Struct(
         "token" / Int32ul * "from the last HELLO_ACK; good once",
@@ -319,6 +326,7 @@ ANSWERS: dict[MessageType, Answer] = {
     MessageType.READ: Answer(MessageType.VALUES, ("first", "count")),
     MessageType.WRITE: _ACK,
     MessageType.KNOTS: _ACK,
+    MessageType.FEEDFORWARD: _ACK,
     MessageType.LOAD: _ACK,
     MessageType.ARM: _ACK,
     MessageType.START: _ACK,

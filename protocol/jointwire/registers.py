@@ -155,6 +155,8 @@ REGISTER_FILE = Struct(
     "brake.engage_time" / _fact("s", 1e-3, 0)
     * "the motor holds so long until its brake has engaged; 0: it has none",
     "brake.release_time" / _fact("s", 1e-3, 0) * "no motion begins until the brake has been opened for so long",
+    "limit.feedforward" / _setting("A", 1e-3, 0, 32000, 0)
+    * "largest |feed-forward current| of a knot; 0: no feed-forward",
 )  # fmt: skip
 """Raw values of all registers, one after the other by their ids."""
 

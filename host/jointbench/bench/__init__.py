@@ -8,6 +8,7 @@ from jointbench.bench.client import RegisterName
 from jointbench.bench.clock import Clock, LockstepClock, WallClock
 from jointbench.bench.connections import Connections
 from jointbench.bench.feed import FeedClient, open_feed
+from jointbench.bench.feedforward import Feedforward
 from jointbench.bench.gate import PointToPoint, Trajectory, trajectory_knots
 from jointbench.bench.identity import FOOT_CHANNELS, Facts, Identity
 from jointbench.bench.inspection import BoardFinding, check_up
@@ -38,6 +39,7 @@ __all__ = [
     "Exchange",
     "Facts",
     "FeedClient",
+    "Feedforward",
     "Identity",
     "JointSettings",
     "Ledger",

@@ -17,6 +17,7 @@ from jointbench.bench.bench_file import BenchFile, read_bench_file
 from jointbench.bench.board import Board
 from jointbench.bench.clock import Clock
 from jointbench.bench.connections import Connections
+from jointbench.bench.feedforward import Feedforward
 from jointbench.bench.gate import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.bench.identity import Facts, Identity
 from jointbench.bench.ledger import Ledger
@@ -281,6 +282,7 @@ class Bench:
         progress: ProgressCallback | None = None,
         *,
         standing: bool = True,
+        feedforward: Feedforward | None = None,
     ) -> Ledger | None:
         """Play a trajectory on all boards at once; the joints must be at its start.
 
@@ -296,6 +298,7 @@ class Bench:
             recorder: records everything received; it is closed afterwards.
             progress: called some times a second with how it goes.
             standing: whether a robot whose base is a foot stands on it; False for one that hangs, which is not watched.
+            feedforward: currents that the boards add to their servos' commands; None: they add none.
 
         Returns:
             The recording's ledger, or None without a recorder.
@@ -312,7 +315,7 @@ class Bench:
         self._need_connection()
         watched = standing and self.foot_boards
         falls = fall_watch(self.robot, self.foot_boards, self.foot_facts) if watched else None
-        return play(self, trajectory, repeats, recorder, progress, falls)
+        return play(self, trajectory, repeats, recorder, progress, falls, feedforward)
 
     def stop(self) -> list[str]:
         """Switch all motors off: first every board is told, then each one's word is awaited.

@@ -38,6 +38,7 @@ from jointwire import (
 )
 
 _KNOTS_PER_FRAME = (MAX_BODY - 4) // 8
+_CURRENTS_PER_FRAME = (MAX_BODY - 4) // 2
 _KNOTS_OVERHEAD = 32  # bytes of a KNOTS frame beside its knots: header, body's head, CRC, COBS, delimiter
 _DRIVING = (State.ARMED, State.RUNNING)
 _DIFFERENCES = 3  # of two schemas, shown in an error
@@ -249,15 +250,16 @@ class Board:
         answer = self.client.ping(self._clock.now_us() & 0xFFFFFFFF)
         return Exchange.from_pong(answer.frame, answer.received_us)
 
-    def upload(self, knots: NDArray[np.int32], repeats: int) -> None:
+    def upload(self, knots: NDArray[np.int32], repeats: int, feedforward_mA: NDArray[np.int16] | None = None) -> None:
         """Upload a trajectory and have the board check it; it is LOADED afterwards.
 
         Args:
             knots: position [motor counts] and velocity [counts/tick, Q8] of each knot, shape (n, 2).
             repeats: how often it will be played.
+            feedforward_mA: current that is added to the servo's command at each knot [mA], shape (n,); None: none is.
 
         Raises:
-            BoardRefused: too long, outside the limits, or not in this state.
+            BoardRefused: too long, outside the limits, beyond limit.feedforward, or not in this state.
             BoardRefused, BoardSilent, BoardLost: as in `hello`.
         """
         data = np.ascontiguousarray(knots, dtype="<i4").tobytes()
@@ -266,6 +268,11 @@ class Board:
         for offset in range(0, len(knots), size):
             part = [{"position": int(p), "velocity": int(v)} for p, v in knots[offset : offset + size]]
             self.client.knots(offset, part)
+        if feedforward_mA is not None:
+            data += np.ascontiguousarray(feedforward_mA, dtype="<i2").tobytes()
+            size = min(_CURRENTS_PER_FRAME, max(identity.receive_buffer - _KNOTS_OVERHEAD, 2) // 2)
+            for offset in range(0, len(knots), size):
+                self.client.feedforward(offset, feedforward_mA[offset : offset + size].tolist())
         load = (len(knots), repeats, zlib.crc32(data))
         self.client.load(*load)
         self.trajectory = trajectory_crc(*load)

@@ -90,6 +90,7 @@ RegisterName = Literal[
     "limit.deceleration",
     "brake.engage_time",
     "brake.release_time",
+    "limit.feedforward",
 ]
 
 
@@ -189,7 +190,7 @@ class Client:
         Args:
             count: knots in all.
             repeats: how often it will be played.
-            crc32: of all knots as KNOTS carries them.
+            crc32: of all knots as KNOTS carries them, then of all currents as FEEDFORWARD carries them.
         """
         return self._request(MessageType.LOAD, count=count, repeats=repeats, crc32=crc32)
 
@@ -261,3 +262,12 @@ class Client:
     def halt(self) -> Answer[Ack]:
         """Slow the reference down by limit.deceleration to rest, then switch the motor off: LOADED."""
         return self._request(MessageType.HALT)
+
+    def feedforward(self, offset: int, currents: Sequence[int]) -> Answer[Ack]:
+        """Upload a part of the feed-forward current of the trajectory that KNOTS has uploaded.
+
+        Args:
+            offset: index of the first knot.
+            currents: feed-forward motor current at each knot [mA].
+        """
+        return self._request(MessageType.FEEDFORWARD, offset=offset, count=len(currents), currents=currents)

@@ -51,6 +51,8 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.PINS: "its pins keep the motor off: {pins}; release the emergency stop, or look after the power stage",
     Refusal.BRAKE: "its brake is still opening, a motion may begin at its tick {value}; start later after arm(), or at "
     "no tick of your own",
+    Refusal.FEEDFORWARD: "the feed-forward current of knot {value} is beyond limit.feedforward, which is 0 unless a "
+    "host allows more; look for a wrong model, sign or torque constant, or raise the limit",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
@@ -60,6 +62,8 @@ _REFUSALS: dict[Refusal, str] = {
 _REFUSALS_OF: dict[tuple[MessageType, Refusal], str] = {
     (MessageType.LOAD, Refusal.OUT_OF_RANGE): "a trajectory has two knots at least and is played once at least",
     (MessageType.LOAD, Refusal.TOO_LONG): "it can be repeated {value} times at most; play it in parts",
+    (MessageType.FEEDFORWARD, Refusal.TOO_LONG): "with a feed-forward it can hold {value} knots only; play a shorter "
+    "trajectory",
     (MessageType.ARM, Refusal.INCOMPLETE): "knot {value} is outside the limits as they are now; load it anew",
     (MessageType.CONFIRM, Refusal.BAD_CONFIG): "it runs another image than that; flash it again",
     (MessageType.DICT, Refusal.INCOMPLETE): "its schema.bin cannot be read (error {value}); copy its firmware anew",
@@ -98,6 +102,7 @@ def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageTy
 _REQUESTED = {
     MessageType.WRITE: " {name} = {value}",
     MessageType.KNOTS: " from {offset}",
+    MessageType.FEEDFORWARD: " from {offset}",
     MessageType.LOAD: " of {count} knots, {repeats} times",
     MessageType.START: " at tick {at_tick}",
 }

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from jointbench.bench.client import RegisterName
+from jointbench.bench.feedforward import Feedforward
 from jointbench.bench.gate import Trajectory, check_repeats, trajectory_knots
 from jointbench.bench.identity import Facts
 from jointbench.bench.ledger import Ledger
@@ -50,6 +52,7 @@ STANDING_US = 3_000_000  # for the samples that tell whether a robot stands, eac
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
 STATUS_LOOK_US = 100_000
+_FEEDFORWARD_LIMITS: tuple[RegisterName, ...] = ("limit.feedforward", "limit.following")
 
 
 def play(
@@ -59,13 +62,15 @@ def play(
     recorder: Sink | None,
     progress: ProgressCallback | None,
     falls: FallWatch | None = None,
+    feedforward: Feedforward | None = None,
 ) -> Ledger | None:
     """Play a trajectory; see Bench.play."""
     outcome = "finished"
+    before = {board.node: board.facts.registers for board in bench.boards if board.facts} if feedforward else {}
     with SafeInterrupt(bench.check_stop) as interrupt, _published(bench, recorder), old_objects_set_aside():
         try:
             playback = _Playback(bench, recorder, progress, interrupt, falls)
-            playback.load(trajectory, repeats)
+            playback.load(trajectory, repeats, feedforward)
             playback.stand()
             playback.start()
             playback.watch()
@@ -74,6 +79,7 @@ def play(
             raise
         finally:
             _finish(bench, recorder, outcome)
+            _restore(bench, before)
     return recorder.tally.ledger() if recorder else None
 
 
@@ -141,6 +147,18 @@ def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
             recorder.close(outcome)
 
 
+def _restore(bench: Bench, before: Mapping[int, Mapping[str, int]]) -> None:
+    """Set limits back that a motion with feed-forward changed; a board in FAULT keeps its tighter ones until CLEAR."""
+    for board in bench.boards:
+        registers = before.get(board.node)
+        if registers is None or not board.has_motor or board.facts is None or board.why_lost:
+            continue
+        for name in _FEEDFORWARD_LIMITS:
+            if board.facts.registers[name] != registers[name]:
+                with suppress(BoardError, BenchLost):
+                    board.write_register(name, registers[name])
+
+
 def _end_measuring(bench: Bench) -> None:
     """Have the boards that only measure stream no more, as those that drive do by themselves; one may be gone."""
     for board in bench.all_boards:
@@ -178,7 +196,7 @@ class _Playback:
         """Choose the boards that drive."""
         self.drivers = [board for board in self.bench.boards if board.has_motor]
 
-    def load(self, trajectory: Trajectory, repeats: int) -> None:
+    def load(self, trajectory: Trajectory, repeats: int, feedforward: Feedforward | None = None) -> None:
         """Everything that can be done while the motors are off."""
         bench, recorder = self.bench, self.recorder
         check_repeats(repeats)
@@ -187,14 +205,25 @@ class _Playback:
         for board in bench.all_boards:
             if board.state is State.FAULT:
                 raise board.fault_error()
-        for board, board_knots in zip(bench.boards, knots, strict=True):
-            if board.has_motor:
+        fed = feedforward.for_boards(bench.robot, bench.facts, knots.shape[1]) if feedforward else None
+        for index, (board, board_knots) in enumerate(zip(bench.boards, knots, strict=True)):
+            if board.has_motor and fed:
+                for name, raw in fed[index].registers.items():
+                    board.write_register(name, raw)
+                board.upload(board_knots, repeats, fed[index].currents_mA)
+            elif board.has_motor:
+                if board.facts and board.facts.registers["limit.feedforward"]:  # it was in FAULT when it should go
+                    board.write_register("limit.feedforward", 0)
                 board.upload(board_knots, repeats)
             self.interrupt.check()
         if recorder:
             for board in bench.all_boards:
                 board.listen(recorder.chunk)
             self.event("loaded", knots=knots.shape[1], repeats=repeats)
+            for board, sent in zip(bench.boards, fed or (), strict=bool(fed)):
+                if board.has_motor:  # no channel has it: current_command is the sum of it and the servo's
+                    currents = sent.currents_mA.tolist()
+                    self.event("feedforward", node=board.node, currents_mA=currents, registers=sent.registers)
             for node in _await_status(bench, recorder, opened=True):
                 board = next(board for board in bench.all_boards if board.node == node)
                 if board.why_lost:

@@ -49,7 +49,7 @@ def _body_class(kind: MessageType) -> Iterator[str]:
 
 def python_type(code: str) -> str:
     """Python's type of a field with this struct code."""
-    if code == "[l]":
+    if code in {"[l]", "[h]"}:
         return "tuple[int, ...]"
     return "bytes" if code.startswith("[") or code.endswith("s") else "int"
 
@@ -130,7 +130,7 @@ class Client:
 '''
 
 # What a caller gives for repeated items and bytes; their count follows from it.
-_PARAMETERS = {"[ll]": "Sequence[Mapping[str, int]]", "[B]": "bytes"}
+_PARAMETERS = {"[ll]": "Sequence[Mapping[str, int]]", "[B]": "bytes", "[h]": "Sequence[int]"}
 
 
 def client() -> str:

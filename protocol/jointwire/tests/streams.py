@@ -41,7 +41,9 @@ def bodies(draw: st.DrawFn, kind: MessageType) -> bytes:
         elif code == "[B]":
             fields[name] = draw(st.binary(min_size=fields["count"], max_size=fields["count"]))
         elif code.startswith("["):
-            numbers = st.lists(integers("l"), min_size=2 * fields["count"], max_size=2 * fields["count"])
+            numbers = st.lists(
+                integers("h" if code == "[h]" else "l"), min_size=2 * fields["count"], max_size=2 * fields["count"]
+            )
             values = draw(numbers)
             pairs = [dict(zip(("position", "velocity"), pair, strict=True)) for pair in batched(values)]
             fields[name] = pairs if code == "[ll]" else values[: fields["count"]]

@@ -145,7 +145,7 @@ class KeepingAsker:
 def _arguments(vector: dict[str, Any]) -> dict[str, Any]:
     """The fields as a method takes them: no count of what it can count, registers by name."""
     fields = {name: bytes.fromhex(v) if isinstance(v, str) else v for name, v in vector["fields"].items()}
-    if "knots" in fields or "data" in fields:
+    if fields.keys() & {"knots", "currents", "data"}:
         del fields["count"]
     if "register" in fields:
         fields["register"] = next(r.name for r in REGISTERS if r.id == fields["register"])

@@ -1,0 +1,114 @@
+"""Feed-forward of a motion: motor currents at its knots that the boards add to what their servos ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointbench.arrays import Array
+from jointbench.bench.client import RegisterName
+from jointbench.bench.identity import Facts
+from jointbench.errors import ExcitationError, ShapeError
+from jointbench.model import Robot
+from jointwire import BY_NAME
+
+LIMIT_OVER_PEAK = 1.5  # limit.feedforward over the largest current of the motion
+_MILLI = 1e3
+
+
+class BoardFeedforward(NamedTuple):
+    """What one board is sent.
+
+    Attributes:
+        currents_mA: at each knot, shape (n_knots,).
+        registers: raw values that hold while the motion is played.
+    """
+
+    currents_mA: NDArray[np.int16]
+    registers: dict[RegisterName, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Feedforward:
+    """Motor currents at the knots of a trajectory, linear between them.
+
+    The boards add them to the servo's command before it is clamped to `limit.current`. They come in from ARM on within
+    256 ticks, and no motor that was stopped, has tripped or has played to its end gets any.
+
+    Attributes:
+        motor_current_A: of each motor at each knot [A], shape (n_knots, n_motors).
+        following_limit_rad: of each motor [rad of the motor], shape (n_motors,): difference of reference and position
+            that trips while this motion is played, where it is tighter than the board's; None: the board's own.
+    """
+
+    motor_current_A: Array
+    following_limit_rad: Array | None = None
+
+    @classmethod
+    def of_joint_torque(cls, joint_torque_Nm: ArrayLike, robot: Robot) -> Feedforward:
+        """Feed-forward of torques at the joints: motor current = (M⁻ᵀ torque) / torque constant.
+
+        Args:
+            joint_torque_Nm: at each knot [N·m, N for prismatic joints], shape (n_knots, n_joints).
+            robot: its drives; motors of coupled joints get theirs through the coupling.
+
+        Raises:
+            ShapeError: the torques are not of this robot's joints.
+        """
+        torque = np.asarray(joint_torque_Nm, dtype=np.float64)
+        if torque.ndim != 2 or torque.shape[1] != robot.n_joints:
+            raise ShapeError(
+                f"joint_torque_Nm has shape {torque.shape}; robot {robot.name!r} needs (n_knots, {robot.n_joints})"
+            )
+        train = robot.drive_train
+        constants = np.array([drive.torque_constant for drive in train.drives])
+        motor = train.motor_torque(torque)
+        return cls(np.divide(motor, constants, out=np.zeros_like(motor), where=constants != 0.0))
+
+    def scaled(self, share: float) -> Feedforward:
+        """The same times a share of it, such as 0.5 for a first run that shows sign, scale and order of the motors."""
+        return Feedforward(share * self.motor_current_A, self.following_limit_rad)
+
+    def for_boards(self, robot: Robot, facts: Sequence[Facts], n_knots: int) -> list[BoardFeedforward]:
+        """What each board is sent, in the order of the boards.
+
+        Args:
+            robot: names of the joints.
+            facts: of each joint's board.
+            n_knots: of the trajectory.
+
+        Raises:
+            ExcitationError: not a current for each knot and board, a current that is not finite, or one beyond the
+                board's limit.current.
+        """
+        currents = np.asarray(self.motor_current_A, dtype=np.float64)
+        if currents.shape != (n_knots, len(facts)):
+            raise ExcitationError(
+                f"the feed-forward has shape {currents.shape}; the trajectory has {n_knots} knots and the bench "
+                f"{len(facts)} motors, so it must be ({n_knots}, {len(facts)}); make it of this trajectory"
+            )
+        names = robot.joint_names
+        return [self._for_board(names[k], k, currents[:, k], board) for k, board in enumerate(facts)]
+
+    def _for_board(self, joint: str, index: int, currents: Array, facts: Facts) -> BoardFeedforward:
+        most = facts.registers["limit.current"]
+        if not np.all(np.isfinite(currents)):
+            knot = int(np.flatnonzero(~np.isfinite(currents))[0])
+            raise ExcitationError(f"the feed-forward of {joint!r} at knot {knot} is {currents[knot]} A; give a number")
+        rounded = np.round(_MILLI * currents)
+        peak = int(np.abs(rounded).max())
+        if peak > most:
+            raise ExcitationError(
+                f"the feed-forward of {joint!r} reaches {peak / _MILLI:g} A, its limit.current is {most / _MILLI:g} A; "
+                "plan a gentler motion, or look for a wrong model or torque constant"
+            )
+        registers: dict[RegisterName, int] = {"limit.feedforward": min(int(np.ceil(LIMIT_OVER_PEAK * peak)), most)}
+        if self.following_limit_rad is not None:
+            counts = round(float(self.following_limit_rad[index]) * facts.motor_counts / (2.0 * np.pi))
+            allowed = BY_NAME["limit.following"].minimum
+            registers["limit.following"] = max(allowed, min(counts, facts.registers["limit.following"]))
+        return BoardFeedforward(rounded.astype(np.int16), registers)

@@ -1,0 +1,143 @@
+"""Feed-forward from a model: the motor currents that its torque along a planned motion asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointbench.arrays import Array
+from jointbench.bench import Facts, Feedforward, Trajectory
+from jointbench.errors import FitError
+from jointbench.identification.model import Model
+from jointbench.identification.predictor import DriveTorque, leading_parameters
+from jointbench.model import Robot
+from jointbench.model.model_columns import model_columns
+from jointwire import BY_NAME
+
+FRICTION_WIDTH = 0.01
+"""Default velocity over which friction changes its sign [rad/s; m/s], as tanh(planned velocity / width)."""
+
+_TINY = 1e-9  # [rad/s]; far below any speed at which a law bends
+_TRACKING_OBSERVER = 0
+
+
+def planned_torque(
+    model: Model,
+    trajectory: Trajectory,
+    time: Array,
+    *,
+    friction_width: float = FRICTION_WIDTH,
+    with_offset: bool = False,
+) -> Array:
+    """Joint torque of a model along a planned motion, as a feed-forward needs it.
+
+    τ = model.predict(q, dq, ddq) + s (tanh(v / w) − sign(v)) − offset, with s the step of each friction at rest: half
+    of what it changes by from just below to just above zero velocity v. Friction that is smooth as it was fitted has
+    s = 0 and stays as it is, and so does friction with memory, which turns by itself.
+
+    Args:
+        model: whose torque it is.
+        trajectory: the planned motion.
+        time: at which [s], ascending and within the trajectory, shape (n,).
+        friction_width: w [rad/s; m/s].
+        with_offset: whether the constants in the torque of each drive are kept; they are mostly what the sensor the
+            model was fitted to reads at no torque.
+
+    Returns:
+        Torque [N·m or N], shape (n, n_joints).
+
+    Raises:
+        FitError: the width is not positive.
+    """
+    if not friction_width > 0.0:
+        raise FitError(f"friction_width = {friction_width:g} rad/s must be above 0; {FRICTION_WIDTH:g} is usual")
+    q, dq, ddq = trajectory.evaluate(time)
+    torque = model.predict(q, dq, ddq)
+    drives = DriveTorque.of(model.robot, leading_parameters(model).drives)
+    if not with_offset:
+        torque = torque - drives.offset
+    if model.memory is None:
+        speeds = dq @ drives.speeds.T
+        torque = torque + (np.tanh(speeds / friction_width) - np.sign(speeds)) @ drives.coulomb.T
+    if model.memory is None and model.friction is not None:
+        columns, _ = model_columns(model.robot, q, dq, ddq)
+        projected, tiny = model.base.project(columns), np.full_like(dq, _TINY)
+        above = model.friction.torque(projected, model.parameters, tiny)
+        below = model.friction.torque(projected, model.parameters, -tiny)
+        torque = torque + 0.5 * (above - below) * (np.tanh(dq / friction_width) - np.sign(dq))
+    return torque * model.robot.modelled
+
+
+def observer_current(robot: Robot, facts: Sequence[Facts], ddq: Array) -> Array:
+    """Motor current that servos give too much because their velocity observer lags: kd (α/β − ½) T M ddq.
+
+    Planned velocity is compared with one that is (α/β − ½) ticks old, 3.5 by default, so that damping pushes against
+    an acceleration as an inertia would. Velocity by edge times does not lag by more than half a tick, and has none.
+
+    Args:
+        robot: its transmission matrix M.
+        facts: of each motor's board, with the servo's gain kd and the observer's α and β.
+        ddq: planned joint acceleration [rad/s²], shape (n, n_joints).
+
+    Returns:
+        Current [A], shape (n, n_motors).
+    """
+    acceleration = robot.drive_train.motor_motion(ddq)
+    return np.stack([_lag(board) * acceleration[:, k] for k, board in enumerate(facts)], axis=1)
+
+
+def _lag(facts: Facts) -> float:
+    """Current per motor acceleration [A·s²/rad]."""
+    if facts.registers["velocity.source"] != _TRACKING_OBSERVER:
+        return 0.0
+    ticks = facts.si("velocity.alpha") / facts.si("velocity.beta") - 0.5
+    counts = facts.motor_counts / (2.0 * np.pi)
+    return float(facts.registers["servo.kd"] * BY_NAME["servo.kd"].scale * ticks * counts * facts.tick_period**2)
+
+
+def feedforward_of_model(
+    model: Model,
+    trajectory: Trajectory,
+    facts: Sequence[Facts],
+    *,
+    friction_width: float = FRICTION_WIDTH,
+    current_lag: float = 0.0,
+    with_offset: bool = False,
+) -> Feedforward:
+    """Feed-forward of a trajectory by a model, less what the servo's velocity observer adds by its lag.
+
+    Current at a knot = M⁻ᵀ τ / torque constant − kd (α/β − ½) T M ddq, both half a tick and the current's lag after
+    the knot: in the middle of the time for which a command holds.
+
+    The observer's lag is taken out here and not on the board: there it would cost each tick a delay line of planned
+    velocities, and change what every motion without feed-forward does.
+
+    Args:
+        model: of the robot.
+        trajectory: what is played.
+        facts: of each motor's board, as `Bench.facts` has them after `configure`.
+        friction_width: velocity over which friction changes its sign [rad/s; m/s].
+        current_lag: of the current behind its command [s].
+        with_offset: as in `planned_torque`.
+
+    Raises:
+        FitError: the model has not as many joints as the bench has boards, or the width is not positive.
+    """
+    robot = model.robot
+    if robot.drive_train.n_motors != len(facts):
+        raise FitError(
+            f"the model is of robot {robot.name!r} with {robot.drive_train.n_motors} motors, the bench has "
+            f"{len(facts)}; take the model that was fitted on this bench"
+        )
+    tick, knot_ticks = facts[0].tick_period, facts[0].knot_ticks
+    steps = round(trajectory.period / (tick * knot_ticks))
+    # Tick by tick, for friction with memory goes on from sample to sample.
+    ticks = np.arange(steps * knot_ticks + 1, dtype=np.float64)
+    time = np.clip((ticks + 0.5) * tick + current_lag, 0.0, trajectory.period)
+    torque = planned_torque(model, trajectory, time, friction_width=friction_width, with_offset=with_offset)[
+        ::knot_ticks
+    ]
+    of_torque = Feedforward.of_joint_torque(torque, robot)
+    ddq = trajectory.evaluate(time[::knot_ticks])[2]
+    return Feedforward(of_torque.motor_current_A - observer_current(robot, facts, ddq))
