@@ -1,0 +1,86 @@
+"""Feed-forward of a model: its torque with friction smoothed, through the drives, without the observer's lag."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from jointbench.bench import Facts
+from jointbench.errors import FitError
+from jointbench.excitation import RestToRestFourier
+from jointbench.identification import Model, fit
+from jointbench.identification.feedforward import feedforward_of_model, observer_current, planned_torque
+from jointbench.identification.predictor import DriveTorque, leading_parameters
+from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
+from jointwire import BY_NAME
+
+ROBOT = arm(2)
+MOTION = excitation(ROBOT, 7, RestToRestFourier(5, 9.6))  # 300 knots
+
+
+@lru_cache(maxsize=1)
+def model() -> Model:
+    return fit(
+        synthetic_run(ROBOT, motion_seed=1, noise_seed=2),
+        settings={"cutoff_Hz": 20.0, "delay": 0.0},
+        friction="coulomb_viscous",
+    )
+
+
+def facts(**registers: int) -> list[Facts]:
+    values = {name: register.default for name, register in BY_NAME.items()}
+    return [Facts(values | {name.replace("_", ".", 1): value for name, value in registers.items()})] * 2
+
+
+def test_only_the_sign_of_friction_is_smoothed_and_the_offset_left_out() -> None:
+    time = np.linspace(0.0, MOTION.period, 200)
+    q, dq, ddq = MOTION.evaluate(time)
+    drives = DriveTorque.of(ROBOT, leading_parameters(model()).drives)
+    coulomb = np.diag(drives.coulomb)
+    assert np.all(coulomb > 1.0)
+    smooth = planned_torque(model(), MOTION, time, friction_width=0.05)
+    expected = model().predict(q, dq, ddq) - drives.offset + coulomb * (np.tanh(dq / 0.05) - np.sign(dq))
+    np.testing.assert_allclose(smooth, expected, atol=1e-9)
+    hard = planned_torque(model(), MOTION, time, friction_width=1e-9, with_offset=True)
+    moving = slice(1, -1)  # at both ends the plan rests but for rounding, whose sign predict() takes
+    np.testing.assert_allclose(hard[moving], model().predict(q, dq, ddq)[moving], atol=1e-9)
+    with pytest.raises(FitError, match=r"friction_width = 0 rad/s must be above 0"):
+        planned_torque(model(), MOTION, time, friction_width=0.0)
+
+
+def test_the_observers_lag_is_three_and_a_half_ticks_of_damping() -> None:
+    """A tracking observer with the default gains is 3.5 ticks behind a velocity that grows steadily."""
+    alpha, beta, velocity, position, estimate, innovation = 0.5, 0.125, 0.0, 0.0, 0.0, 0.0
+    for _ in range(400):  # as tick.py does it, in real numbers
+        before, velocity = velocity, velocity + 0.01
+        moved = 0.5 * (before + velocity)
+        position += moved
+        error = innovation + moved - estimate
+        estimate += beta * error
+        innovation = error - alpha * error
+    lag = (velocity - estimate) / 0.01
+    assert lag == pytest.approx(3.5, abs=1e-6)
+    ddq = np.array([[2.0, -1.0]])
+    kd = 320
+    counts = ROBOT.transmission_matrix.diagonal() * 4096 / (2 * np.pi)
+    expected = kd * BY_NAME["servo.kd"].scale * 3.5 * counts * 1e-6 * ddq
+    np.testing.assert_allclose(observer_current(ROBOT, facts(servo_kd=kd), ddq), expected, rtol=1e-12)
+    assert np.all(observer_current(ROBOT, facts(servo_kd=kd, velocity_source=1), ddq) == 0.0)
+
+
+def test_currents_at_the_knots_are_the_torques_half_a_tick_later() -> None:
+    fed = feedforward_of_model(model(), MOTION, facts(servo_kd=0), current_lag=0.002)
+    knots = round(MOTION.period / 0.032) + 1
+    assert fed.motor_current_A.shape == (knots, 2)
+    time = np.minimum(0.032 * np.arange(knots) + 0.0005 + 0.002, MOTION.period)
+    torque = planned_torque(model(), MOTION, time)
+    per_current = [drive.torque_per_current for drive in ROBOT.drives]
+    np.testing.assert_allclose(fed.motor_current_A, torque / per_current, atol=1e-9)
+    damped = feedforward_of_model(model(), MOTION, facts(servo_kd=320), current_lag=0.002)
+    lag = observer_current(ROBOT, facts(servo_kd=320), MOTION.evaluate(time)[2])
+    np.testing.assert_allclose(damped.motor_current_A, fed.motor_current_A - lag, atol=1e-12)
+
+
+def test_a_model_of_another_robot_is_refused() -> None:
+    with pytest.raises(FitError, match=r"with 2 motors, the bench has 1"):
+        feedforward_of_model(model(), MOTION, facts()[:1])
