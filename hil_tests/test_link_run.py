@@ -22,7 +22,16 @@ from hil_tests.virtual_bench.model import PLANT_KINDS, PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import read_plant_file
 from hil_tests.virtual_bench.sensors import CAPTURE_CLOCK, EdgeTimes
-from jointbench.bench import Bench, LockstepClock, PointToPoint, Progress, open_bench, trajectory_knots
+from jointbench.bench import (
+    Bench,
+    Feedforward,
+    LockstepClock,
+    PointToPoint,
+    Progress,
+    default_settings,
+    open_bench,
+    trajectory_knots,
+)
 from jointbench.bench.playback import keep_alive_us
 from jointbench.cli.main import main
 from jointbench.errors import BenchLost, BoardLost, BoardRefused, ExcitationError
@@ -138,6 +147,31 @@ def test_events_tell_the_story(recorded: Recorded) -> None:
     names = [event["event"] for event in events]
     assert names == ["loaded", *["armed"] * 6, *["start"] * 6, "done"]
     assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
+
+
+def test_feedforward_pushes_in_its_direction_and_is_recorded_and_not_allowed_afterwards(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Half an ampere more than the servo asks moves a joint by that over its stiffness, while it moves anyhow."""
+    motion, lead = wave(bench), list[float]()
+    stiffness = default_settings(bench.robot)[0].stiffness
+    currents = np.zeros((33, bench.robot.n_joints))
+    currents[:, 0] = 0.5
+    for name, fed in (("without", None), ("with", Feedforward(currents, np.full(bench.robot.n_joints, 5.0)))):
+        bench.move_to(bench.robot.home)
+        with Recorder(tmp_path / name, bench.provenance(repeats=1)) as recorder:
+            bench.play(motion, 1, recorder, feedforward=fed)
+        samples = open_run(tmp_path / name).samples
+        playing = samples.play_tick >= 500
+        reference = motion.evaluate(samples.play_tick[playing] * samples.sample_period)[0]
+        lead.append(float(np.mean(samples.motor_position[playing] - reference, axis=0)[0]))
+    pushed = 0.5 * bench.robot.drives[0].torque_per_current / stiffness
+    assert lead[1] - lead[0] == pytest.approx(pushed, rel=0.2)  # friction and a motion that ends take a part
+    assert [facts.registers["limit.feedforward"] for facts in bench.facts] == [0] * bench.robot.n_joints
+    events = [json.loads(line) for line in (tmp_path / "with" / "events.jsonl").read_text("utf-8").splitlines()]
+    told = next(event for event in events if event["event"] == "feedforward" and event["node"] == 1)
+    assert told["currents_mA"] == [500] * 33
+    assert told["registers"]["limit.feedforward"] == 750
 
 
 def test_move_to_gets_there_and_back(bench: Bench, measured: Measured) -> None:
