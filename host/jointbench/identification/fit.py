@@ -22,6 +22,7 @@ from jointbench.identification.friction.memory_fit import MEMORY, fit_memory
 from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.log_check import run_parts
+from jointbench.identification.log_sampling import cutoff_notes
 from jointbench.identification.model import Model
 from jointbench.identification.observations import (
     Observations,
@@ -37,6 +38,7 @@ from jointbench.identification.whiteness import Whiteness, WhitenessSums
 from jointbench.model import BaseParameters, Robot, base_parameters
 from jointbench.model.base_parameters import doubled_compensations
 from jointbench.recording import Run
+from jointbench.signals import valid_spans
 
 _ZERO_PASSES = 3
 """Most fits of the joints' zeros, each about those of the one before."""
@@ -365,6 +367,9 @@ def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BasePa
         where = f"run {run.path}: " if len(runs) > 1 else ""
         if observations.choice is not None:
             notes.append(f"{where}{observations.choice.reason}")
+            signals, cutoff = observations.filter.signals, observations.choice.cutoff_Hz
+            bounds = cutoff_notes(signals, list(valid_spans(signals.valid)), base.robot, cutoff)
+            notes += [f"{where}{bound}" for bound in bounds]
         gaps = observations.filter.signals.gaps
         if gaps is not None and gaps != (0, 0):
             notes.append(

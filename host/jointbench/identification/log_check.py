@@ -12,6 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.log_sampling import check_sampling
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
 from jointbench.identification.verdict import Part
@@ -394,6 +395,7 @@ def check_log(run: Run) -> LogCheck:
         *check_still(signals),
         *check_stuck(signals),
         *check_velocities(signals, left_out),
+        *check_sampling(signals, _stamps_jitter(run)),
         *check_saturation(signals),
         *check_information(signals),
         *check_mixed_up(signals, left_out),
@@ -421,3 +423,9 @@ def _recording(run: Run) -> Part:
     if run.is_valid:
         return Part("recording", "identified", run.ledger.verdict)
     return Part("recording", "refused", f"run {run.path} is {run.ledger.verdict}", "record it again")
+
+
+def _stamps_jitter(run: Run) -> float | None:
+    """Root mean square of what steps between a log's time stamps differ from the period [s], None where not known."""
+    jitter = run.provenance.get("resampled", run.provenance.get("times", {})).get("jitter_s")
+    return None if jitter is None else float(jitter)

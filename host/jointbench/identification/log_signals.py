@@ -217,6 +217,11 @@ class LogSignals:
         """Mask of the joints that move, by their smoothed positions, shape (n_joints,)."""
         return ~is_still(self.robot, np.ptp(self.motion.q, axis=0))
 
+    @property
+    def cutoff(self) -> float:
+        """Cut-off behind which motion and torques are smooth [Hz]."""
+        return min(_CUTOFF_HZ, 0.2 / self.sample_period)
+
     @classmethod
     def of_run(cls, run: Run) -> LogSignals:
         """Take them from a run.

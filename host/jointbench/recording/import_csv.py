@@ -37,12 +37,14 @@ class TimeGrid:
         sample_period: [s].
         length: number of places.
         places: where each row of the log stands on the grid, shape (rows,).
+        jitter: standard deviation of steps between rows from whole periods [s]; nan without times.
     """
 
     start: float
     sample_period: float
     length: int
     places: NDArray[np.intp]
+    jitter: float = float("nan")
 
     @property
     def time(self) -> Array:
@@ -172,7 +174,7 @@ def grid_of_times(
     places = np.concatenate([[0], np.cumsum(periods)]).astype(np.intp)
     if sample_period is None:
         period = float((time[-1] - time[0]) / places[-1])  # the median of rounded times is itself rounded
-    return TimeGrid(float(time[0]), period, int(places[-1]) + 1, places)
+    return TimeGrid(float(time[0]), period, int(places[-1]) + 1, places, float(np.std(steps - periods * period)))
 
 
 def _check_span(time: Array, lines: NDArray[np.intp], file: str, counted: str, sample_period: float | None) -> None:
@@ -213,8 +215,7 @@ def _check_jitter(
     tolerance: float,
 ) -> None:
     row = int(np.argmax(np.abs(deviation)))
-    share = abs(deviation[row]) / period
-    if share > tolerance:
+    if (share := abs(deviation[row]) / period) > tolerance:
         uneven = int(np.sum(np.abs(deviation) > tolerance * period))
         raise FileError(
             f"{file}: times are uneven: {uneven} of {len(deviation)} steps are off a sample period of {period:.6g} s "
@@ -437,8 +438,8 @@ def _provenance(
     mapping: Mapping, tables: tuple[LogTable, ...], grid: TimeGrid | UnevenTimes, first: int, end: int
 ) -> dict[str, Any]:
     digest = hashlib.sha256(mapping.text.encode()).hexdigest()
-    uneven = {"resampled": {"jitter_s": grid.jitter, "gaps": grid.gaps}} if isinstance(grid, UnevenTimes) else {}
-    return uneven | {
+    name, more = ("resampled", {"gaps": grid.gaps}) if isinstance(grid, UnevenTimes) else ("times", {})
+    return ({name: {"jitter_s": grid.jitter} | more} if np.isfinite(grid.jitter) else {}) | {
         "kind": "import",
         "robot": mapping.robot_reference,
         "source": mapping.source,
