@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.log_sampling import check_sampling
+from jointbench.identification.log_sampling import SAMPLING, check_sampling
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
 from jointbench.identification.verdict import Part
@@ -343,15 +343,19 @@ class LogCheck:
     def part(self) -> Part:
         """What it adds to the verdict on a model: a log that looks wrong refuses it.
 
-        A dead torque alone does not: a fit leaves its rows out, and refuses the joint unless another run tells it.
+        A dead torque alone does not: a fit leaves its rows out, and refuses the joint unless another run tells it. Nor
+        do faults of sampling: the cut-off is chosen for their noise, and the error on time left out contains it.
         """
-        grave = [finding for finding in self.findings if finding.word == "wrong" and finding.name != "no information"]
-        bad = grave or [finding for finding in self.findings if finding.word != "fine"]
+        counted = replace(self, findings=tuple(found for found in self.findings if found.name not in SAMPLING))
+        grave = [
+            finding for finding in counted.findings if finding.word == "wrong" and finding.name != "no information"
+        ]
+        bad = grave or [finding for finding in counted.findings if finding.word != "fine"]
         if bad:
             more = f"; and {len(bad) - 1} more" if len(bad) > 1 else ""
             return Part("log check", "refused" if grave else "suspicious", f"{bad[0]}{more}", bad[0].advice)
         left_out = f"; not looked at: {'; '.join(self.left_out)}" if self.left_out else ""
-        return Part("log check", "identified", f"{self.verdict}{left_out}" if self.findings else left_out[2:])
+        return Part("log check", "identified", f"{counted.verdict}{left_out}" if self.findings else left_out[2:])
 
     def lines(self) -> Iterator[str]:
         """Return lines for people: the verdict, each finding with what to do, and what was left out."""

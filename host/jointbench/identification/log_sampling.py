@@ -17,6 +17,9 @@ from jointbench.memory_mapping import read_rows
 from jointbench.model import Robot
 from jointbench.signals import LowPass, smooth_motion
 
+SAMPLING = ("position steps", "jitter", "torque steps", "aliasing")
+"""Names of the findings."""
+
 _NOISE = 0.1
 """Noise of an acceleration relative to the motion's from which on a log is suspicious: by its square, 1 %, inertias
 come out too small."""
