@@ -73,11 +73,19 @@ class CutoffChoice:
         cutoff_Hz: of the low-pass.
         knee_Hz: where the positions' motion meets their noise, median over the joints.
         tried: in rising order.
+        least: geometric mean over the joints of the RMS error that the errors of `tried` are relative to [N·m or N].
+        states: a sentence on where velocities come from, where the log has some; else empty.
     """
 
     cutoff_Hz: float
     knee_Hz: float
     tried: tuple[TriedCutoff, ...]
+    least: float = float("nan")
+    states: str = ""
+
+    def error_at(self, cutoff_Hz: float) -> float:
+        """Error at a cut-off that was tried [N·m or N], inf where it was not."""
+        return min((self.least * tried.error for tried in self.tried if tried.cutoff_Hz == cutoff_Hz), default=np.inf)
 
     @property
     def at_end(self) -> bool:
@@ -160,7 +168,7 @@ def choose_cutoff(
     least = min(error for _, error in tried)
     chosen = max(cutoff for cutoff, error in tried if error <= least + _ALIKE)
     relative = tuple(TriedCutoff(cutoff, float(np.exp(error - least))) for cutoff, error in tried)
-    return CutoffChoice(chosen, knee, relative)
+    return CutoffChoice(chosen, knee, relative, float(np.exp(least)))
 
 
 def _some(parts: Sequence[slice]) -> list[slice]:
@@ -271,24 +279,19 @@ class _Search:
         coarse = LowPass(cutoff, h * step)
         if size <= max(low_pass.settling, common.settling) or size // step <= coarse.settling:
             return None
-        position = read_rows(self.signals.position, part)
         torque = self._torque(part)
-        motion = smooth_motion(position, low_pass)
-        some = Motion(motion.q[::step], motion.dq[::step], motion.ddq[::step])
-        joints = self._columns(some.q, some.dq, some.ddq)
-        if filters:
-            joints = tuple(
-                JointRows(which, filters[joint].apply(values.T).T) for joint, (which, values) in enumerate(joints)
-            )
+        motion = self.signals.smooth_motion(part, low_pass)
+        joints = self._felt(motion, step)
         same = tuple(JointRows(which, coarse.apply(values.T).T) for which, values in joints)
+        speed = motion.dq[::step]
         edge = coarse.settling
-        inside = np.zeros(len(some.q), dtype=np.bool_)
+        inside = np.zeros(len(speed), dtype=np.bool_)
         inside[edge : len(inside) - edge] = True
         late = int(np.ceil(np.abs(self.delay).max() / h))
         ends = int(min(0.5 / h, 0.04 * size)) + 1 + late
         judged = np.zeros(size, dtype=np.bool_)
         judged[ends : size - ends] = True
-        known_speed = smooth_motion(position, common).dq
+        known_speed = smooth_motion(read_rows(self.signals.position, part), common).dq
         every = slow // step
         return _Piece(
             fitted=_Rows(same, low_pass.apply(torque)[::step], inside),
@@ -297,14 +300,22 @@ class _Search:
                 torque[::slow],
                 judged[::slow],
             ),
-            speed=some.dq,
+            speed=speed,
             known_speed=known_speed[::slow],
-            fastest=np.abs(some.dq[inside]).max(axis=0) if inside.any() else np.zeros(some.dq.shape[1]),
-            known_fastest=np.abs(known_speed[judged]).max(axis=0) if judged.any() else np.zeros(some.dq.shape[1]),
+            fastest=np.abs(speed[inside]).max(axis=0) if inside.any() else np.zeros(speed.shape[1]),
+            known_fastest=np.abs(known_speed[judged]).max(axis=0) if judged.any() else np.zeros(speed.shape[1]),
             guard=int(0.25 / (cutoff * h * step)),
             duration=size * h,
             row_period=step * h,
         )
+
+    def _felt(self, motion: Motion, step: int) -> tuple[JointRows, ...]:
+        """Columns of every so many samples of a motion, as the boards filtered them."""
+        joints = self._columns(motion.q[::step], motion.dq[::step], motion.ddq[::step])
+        filters = self.signals.board_filters
+        if not filters:
+            return tuple(joints)
+        return tuple(JointRows(which, filters[joint].apply(values.T).T) for joint, (which, values) in enumerate(joints))
 
     def _torque(self, part: slice) -> Array:
         """Torque as measured at the time of each sample's motion, zero of passive joints."""

@@ -367,6 +367,7 @@ def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BasePa
         where = f"run {run.path}: " if len(runs) > 1 else ""
         if observations.choice is not None:
             notes.append(f"{where}{observations.choice.reason}")
+            notes += [f"{where}{observations.choice.states}"] if observations.choice.states else []
             signals, cutoff = observations.filter.signals, observations.choice.cutoff_Hz
             bounds = cutoff_notes(signals, list(valid_spans(signals.valid)), base.robot, cutoff)
             notes += [f"{where}{bound}" for bound in bounds]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.log_sampling import SAMPLING, check_sampling
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
+from jointbench.identification.logged_velocity import VelocityRelation, velocity_relation
 from jointbench.identification.verdict import Part
 from jointbench.model import Robot
 from jointbench.recording import Run
@@ -171,33 +171,10 @@ _LATE_S = (0.03, 0.1)
 """Lag from which on a velocity is suspicious, and wrong: filters of encoders take some milliseconds, and a real log
 with lost rows has shown 14."""
 
-_LONGEST_S, _STEPS = 0.3, 5
-"""Lags that are looked for, and steps to find them."""
-
 _NEAR = 0.1
 """How near a factor must be to the one of a wrong unit or sign."""
 
 _DEGREES = 180.0 / np.pi
-
-
-@dataclass(frozen=True)
-class _Relation:
-    """Relation of a logged velocity to that of the positions: factor x velocity, so much later.
-
-    Attributes:
-        factor: 1 where all is right.
-        lag: of the logged velocity [s].
-        rest: root mean square of what is left, relative to what follows.
-    """
-
-    factor: float
-    lag: float
-    rest: float
-
-    @property
-    def difference(self) -> float:
-        """Distance from being the same, but for the lag."""
-        return abs(self.factor - 1.0) + self.rest
 
 
 def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFinding]:
@@ -214,7 +191,7 @@ def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFindin
     findings: list[LogFinding] = []
     worst, latest, step = 0.0, 0.0, signals.stride * signals.sample_period
     for j in moving:
-        own = {i: _relation(motion.dq[:, i], logged[:, j], step) for i in moving if kinds[i] == kinds[j]}
+        own = {i: velocity_relation(motion.dq[:, i], logged[:, j], step) for i in moving if kinds[i] == kinds[j]}
         relation = own[j]
         worst, latest = max(worst, relation.difference), max(latest, abs(relation.lag))
         if relation.difference >= _DISAGREEING[0]:
@@ -231,44 +208,7 @@ def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFindin
     return [LogFinding("velocity", names, worst, *_DISAGREEING, what, "")]
 
 
-def _relation(own: Array, logged: Array, step: float) -> _Relation:
-    """Find factor and lag of logged(t) = factor x own(t - lag), by Newton steps of the lag.
-
-    logged = factor x (own - lag x own'), where the noise of own' would make the lag too small; so the slope of the
-    logged velocity, whose noise is another, is the instrument.
-
-    Args:
-        own: differences of the positions, shape (n,).
-        logged: shape (n,).
-        step: from one row to the next [s].
-    """
-    rows, lag = np.arange(len(own), dtype=np.float64), 0.0
-    spline = CubicSpline(rows, own)
-    shifted = own
-    for _ in range(_STEPS):
-        columns = np.column_stack([shifted, np.gradient(shifted)])
-        instruments = np.column_stack([shifted, np.gradient(logged)])
-        products = instruments.T @ columns
-        if abs(np.linalg.det(products)) <= 1e-12 * float(np.prod(np.diag(np.abs(products)))):
-            break
-        factor, turned = np.linalg.solve(products, instruments.T @ logged).tolist()
-        if abs(lag * factor - turned) > abs(factor) * _LONGEST_S / step:
-            break
-        lag -= turned / factor
-        shifted = spline(np.clip(rows - lag, 0.0, rows[-1]))
-    at_once, later = _same_time(own, logged, 0.0), _same_time(shifted, logged, lag * step)
-    return later if later.rest < at_once.rest / 2.0 else at_once  # slow motion does not tell a lag
-
-
-def _same_time(own: Array, logged: Array, lag: float) -> _Relation:
-    """Return the relation of two velocities once one is shifted by the lag [s]."""
-    power = max(float(own @ own), 1e-300)
-    factor = float(own @ logged) / power
-    rest = float(np.sqrt(np.sum((logged - factor * own) ** 2) / max(factor**2 * power, 1e-300)))
-    return _Relation(factor, lag, rest)
-
-
-def _reason(names: tuple[str, ...], own: dict[int, _Relation], j: int) -> tuple[str, str, tuple[str, ...]]:
+def _reason(names: tuple[str, ...], own: dict[int, VelocityRelation], j: int) -> tuple[str, str, tuple[str, ...]]:
     """Return what a velocity is instead, what to do about it, and the joints concerned."""
     others = {i: relation for i, relation in own.items() if i != j}
     nearest = min(others, key=lambda i: others[i].difference, default=j)

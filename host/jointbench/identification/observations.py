@@ -16,6 +16,7 @@ from jointbench.errors import FitError
 from jointbench.identification.cutoff import CutoffChoice, choose_cutoff, motion_knee
 from jointbench.identification.delay import Delay, DelayRows, estimate_delay, given_delay
 from jointbench.identification.judgement import InformationSums, TorqueInformation, noise_in_band
+from jointbench.identification.logged_velocity import better_states, with_logged_velocity
 from jointbench.identification.parallel_filter import (
     ParallelFilter,
     Stretch,
@@ -280,6 +281,9 @@ def observe(
                 if again.seconds.any():
                     delay = again
                     choice = choose_cutoff(coarse, base, parts, delay.seconds, knee)
+            if choice is not None and settings.velocity is None:
+                choice, logged = better_states(run, coarse, base, parts, delay.seconds, choice)
+                settings = dataclasses.replace(settings, velocity="logged" if logged else "differences")
     if cutoff is None:
         cutoff = default_cutoff(signals) if choice is None else choice.cutoff_Hz
     if signals.spacing > signals.sample_period and cutoff > 0.5 / signals.spacing:
@@ -288,6 +292,8 @@ def observe(
             f"{1e3 * signals.spacing:g} ms: at most {0.5 / signals.spacing:g} Hz, better {0.2 / signals.spacing:g}"
         )
     low_pass = LowPass(cutoff, signals.sample_period, settings.filter_order)
+    if settings.velocity == "logged":
+        signals = with_logged_velocity(signals, run, list(valid_spans(signals.valid)), cutoff) or signals
     signals = bridge_gaps(signals, 0.5 / low_pass.cutoff_Hz)
     filtered, stretches, settings = _filtered(run, signals, base, settings, low_pass)
     if delay is None:

@@ -24,7 +24,6 @@ from jointbench.signals import (
     interpolate_samples,
     moving_mask,
     rest_threshold,
-    smooth_motion,
     valid_spans,
 )
 
@@ -274,7 +273,7 @@ class ParallelFilter:
             low_pass: another one than the torque's.
         """
         if self.signals.series is None:
-            return smooth_motion(read_rows(self.signals.position, span), low_pass or self.low_pass)
+            return self.signals.smooth_motion(span, low_pass or self.low_pass)
         known = self.signals.series.motion
         return Motion(known.q[span], known.dq[span], known.ddq[span])
 

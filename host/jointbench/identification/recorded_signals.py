@@ -20,14 +20,18 @@ from jointbench.recording.log_table import MOST
 from jointbench.signals import (
     BoardFilter,
     FourierFit,
+    LowPass,
+    Motion,
     average_periods,
     fit_fourier_series,
     interpolate_samples,
+    smooth_motion,
     valid_spans,
 )
 
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation
+    from jointbench.identification.logged_velocity import LoggedVelocity
 
 
 _BEYOND = 3
@@ -127,6 +131,7 @@ class RecordedSignals:
             shape (2 n_joints,).
         series: the Fourier series through the positions, or None where it was not asked for.
         gaps: of the recording, where they have been looked for.
+        velocity: as logged, where that is taken in place of differences of the positions.
     """
 
     time: Array
@@ -140,6 +145,16 @@ class RecordedSignals:
     outliers: NDArray[np.intp]
     series: FourierFit | None = None
     gaps: Gaps | None = None
+    velocity: LoggedVelocity | None = None
+
+    def smooth_motion(self, span: slice, low_pass: LowPass) -> Motion:
+        """Motion of a span without gaps behind a low-pass; acceleration is the slope of the velocity that is taken."""
+        motion = smooth_motion(read_rows(self.position, span), low_pass)
+        if self.velocity is None:
+            return motion
+        dq = np.where(self.velocity.joints, low_pass.apply(read_rows(self.velocity.values, span)), motion.dq)
+        ddq = np.where(self.velocity.joints, np.gradient(dq, self.sample_period, axis=0), motion.ddq)
+        return Motion(motion.q, dq, ddq)
 
 
 def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedSignals:

@@ -19,6 +19,7 @@ from jointbench.recording import Run
 POSITIONS = ("motor", "link")
 TORQUES = ("motor", "joint")
 MOTIONS = ("filtered", "fourier")
+VELOCITIES = ("differences", "logged")
 DELAYS = ("estimate", "estimate_per_joint")
 
 
@@ -41,6 +42,9 @@ class FitSettings:
             periods.
         motion: where velocity and acceleration come from: "filtered" positions by differences, or the "fourier" series
             through the averaged positions, where a Fourier series was played.
+        velocity: "differences" of the positions, or those "logged" beside them, shifted to the positions' time, of the
+            joints that have some. None: of a log whose cut-off is chosen, those that predict time left out better;
+            else differences.
         position: which encoder tells the motion, "motor" or "link".
         torque: "motor" (from motor current or torque, through the drives) or "joint" (from joint torque sensors;
             then friction of motor and gear, which acts before the sensor, is not part of what is identified).
@@ -67,6 +71,7 @@ class FitSettings:
     average_periods: bool = True
     reject_outliers: bool = True
     motion: Literal["filtered", "fourier"] = "filtered"
+    velocity: Literal["differences", "logged"] | None = None
     position: Literal["motor", "link"] = "motor"
     torque: Literal["motor", "joint"] = "motor"
     interval: tuple[float, float] | None = None
@@ -88,6 +93,8 @@ class FitSettings:
         for name, words in (("position", POSITIONS), ("torque", TORQUES), ("motion", MOTIONS)):
             if getattr(self, name) not in words:
                 raise FitError(f"{name} = {getattr(self, name)!r} must be one of {', '.join(map(repr, words))}")
+        if self.velocity is not None and self.velocity not in VELOCITIES:
+            raise FitError(f"velocity = {self.velocity!r} must be one of {', '.join(map(repr, VELOCITIES))}")
         if self.rest_guard is not None and self.rest_guard < 0.0:
             raise FitError(f"rest_guard = {self.rest_guard:g} s must be 0 or more")
         if self.velocity_threshold is not None and min(self.velocity_threshold) < 0.0:

@@ -140,8 +140,8 @@ class Samples:
         temperature: of each motor [K], (n, n_joints), or None where no board measures it.
         foot_force: at the corners of each foot of `foot_names`, normal to its sole and positive when it is pressed:
             front left, front right, rear right, rear left [N], (n, n_feet, 4), or None where no foot is measured.
-        joint_velocity: as the log tells it [rad/s or m/s], (n, n_joints), or None. Nothing is fitted to it; checks hold
-            it against the positions.
+        joint_velocity: as the log tells it [rad/s or m/s], (n, n_joints), or None. Checks hold it against the
+            positions; a fit takes it where it is better than their differences.
         foot_names: of the feet that are measured.
     """
 
