@@ -163,7 +163,8 @@ def test_feedforward_pushes_in_its_direction_and_is_recorded_and_not_allowed_aft
             bench.play(motion, 1, recorder, feedforward=fed)
         samples = open_run(tmp_path / name).samples
         playing = samples.play_tick >= 500
-        reference = motion.evaluate(samples.play_tick[playing] * samples.sample_period)[0]
+        times = np.asarray(samples.play_tick[playing] * samples.sample_period, dtype=np.float64)
+        reference = motion.evaluate(times)[0]
         lead.append(float(np.mean(samples.motor_position[playing] - reference, axis=0)[0]))
     pushed = 0.5 * bench.robot.drives[0].torque_per_current / stiffness
     assert lead[1] - lead[0] == pytest.approx(pushed, rel=0.2)  # friction and a motion that ends take a part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.recorded_signals import is_still
+from jointbench.identification.recorded_signals import filled, is_still, spacing
 from jointbench.model import Robot, compensation_columns, inverse_dynamics
-from jointbench.recording import Run
+from jointbench.recording import Run, Samples
 from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, valid_spans
 
 Word = Literal["fine", "suspicious", "wrong"]
@@ -229,7 +230,8 @@ class LogSignals:
         Raises:
             FitError: it has other joints than its robot, or no stretch without a gap is long enough to smooth.
         """
-        samples, robot, h = run.samples, run.robot, run.samples.sample_period
+        samples, robot = as_sent(run.samples), run.robot
+        h = samples.sample_period
         if samples.joint_names != robot.joint_names:
             raise FitError(
                 f"the run has joints {', '.join(samples.joint_names)}, and robot {robot.name!r} has "
@@ -281,6 +283,32 @@ class LogSignals:
             velocity=None if velocity is None else few(smooth(velocity[rows])),
             torques=tuple(torques),
         )
+
+
+def as_sent(samples: Samples) -> Samples:
+    """Return the rows that positions were sent in where boards sent them each few ticks, other signals at these rows.
+
+    The same samples where each row has a position.
+    """
+    position = samples.motor_position
+    all_joints = np.ones(position.shape[1], dtype=np.bool_)
+    every = spacing(position, all_joints)
+    if every == 1:
+        return samples
+    first = int(np.argmax(np.isfinite(position).all(axis=1))) % every
+    torque = samples.motor_torque
+    if torque is not None and spacing(torque, all_joints) > 1 and not np.isfinite(torque[first::every]).any():
+        torque = filled(torque, spacing(torque, all_joints), all_joints)  # sent at other ticks
+    whole = dataclasses.replace(samples, motor_torque=torque)
+    arrays = {
+        name: value[first::every]
+        for name, value in vars(whole).items()
+        if isinstance(value, np.ndarray) and len(value) == len(position)
+    }
+    known = np.isfinite(arrays["motor_position"])
+    return dataclasses.replace(
+        whole, **arrays | {"valid": arrays["valid"] & known}, sample_period=every * samples.sample_period
+    )
 
 
 def _pieces(valid: NDArray[np.bool_], least: int) -> list[slice]:
