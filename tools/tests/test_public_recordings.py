@@ -58,6 +58,7 @@ def test_the_recording_gives_the_published_values(tmp_path: Path):
         assert errors[what]["moving"] < plain["moving"]
 
 
+@pytest.mark.slow
 def test_a_check_can_fail(tmp_path: Path):
     if not DATA.is_dir():
         pytest.skip("the public TX40 recording is not in ../shared/data/staubli_tx40")

@@ -168,7 +168,7 @@ def _fit(
         provenance=provenance_of_all(runs, [observations.settings for observations in recordings]),
         made_physical=estimate.physical,
         held_out=estimate.held_out,
-        run_parts=run_parts(runs, robot),
+        run_parts=run_parts(runs, robot, [observations.settings.torque for observations in recordings]),
         friction=laws,
         memory=memory,
         calibration=calibration,

@@ -349,16 +349,23 @@ def check_log(run: Run) -> LogCheck:
     return LogCheck(tuple(findings), tuple(left_out))
 
 
-def run_parts(runs: Sequence[Run], robot: Robot) -> tuple[Part, ...]:
+def run_parts(runs: Sequence[Run], robot: Robot, sides: Sequence[str]) -> tuple[Part, ...]:
     """Return what recordings add to the verdict on a model: whether they are whole, and whether they look right.
 
     Args:
         runs: of which the worst counts.
         robot: that the model is of; it may be another than the runs name.
+        sides: whose torque is modelled in each, "motor" or "joint": nothing else counts against the model.
     """
     whole = [_recording(run) for run in runs]
-    logs = [check_log(replace(run, robot=robot)).part for run in runs]
+    logs = [check_log(_of_side(replace(run, robot=robot), side)).part for run, side in zip(runs, sides, strict=True)]
     return max(whole, key=lambda part: part.rank), max(logs, key=lambda part: part.rank)
+
+
+def _of_side(run: Run, side: str) -> Run:
+    """The same without the torque of the other side."""
+    other = {"joint_torque": None} if side == "motor" else {"motor_torque": None, "motor_current": None}
+    return replace(run, samples=replace(run.samples, **other))
 
 
 def _recording(run: Run) -> Part:

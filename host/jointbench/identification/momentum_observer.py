@@ -98,7 +98,8 @@ class MomentumObserver:
                 f"period = {period:g} s is too long for an observer of {max(cutoff_Hz, gain_Hz):g} Hz, which needs "
                 f"five samples a period; record faster, or lower cutoff_Hz and gain_Hz"
             )
-        self.model, self.period = model, period
+        self.model: Model = model
+        self.period: float = period
         whole, self._fraction = divmod(torque_delay / period, 1.0)
         self._whole = int(whole)
         self._positions: Array | None = None

@@ -276,7 +276,7 @@ def validate(
         provenance=provenance(run),
         model=model,
         in_sample=shares_samples(model, run, used.interval),
-        run_parts=run_parts([run], model.robot),
+        run_parts=run_parts([run], model.robot, [used.torque]),
     )
 
 

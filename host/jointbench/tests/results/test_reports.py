@@ -44,7 +44,7 @@ def parameter_rows(page: Page) -> dict[str, list[str]]:
     for row in page.rows:
         if len(row) == 1:
             owner = row[0]
-        elif owner and len(row) == 6:
+        elif owner and len(row) == 7:
             rows[f"{owner}.{''.join(re.findall('^[A-Za-z_]+', row[0]))}"] = row
     return rows
 
@@ -105,7 +105,9 @@ def test_every_parameter_is_shown_with_its_sigma_and_verdict(page: Page, example
         # Both end at the second digit of σ, so that each is off by at most a twentieth of σ.
         assert number(row[1]) == pytest.approx(value, abs=0.0501 * sigma)
         assert number(row[2]) == pytest.approx(sigma, rel=0.0501)
-        assert row[5].startswith(verdict.word)
+        shares = [float(share) for share in row[3].split(" / ")]
+        assert sum(shares) == pytest.approx(100.0, abs=1.5)  # three of them, each rounded to one
+        assert row[6].startswith(verdict.word)
     counts = Counter(verdict.word for verdict in model.parameter_verdicts)
     assert f"{counts['identified']} of {len(model.names)} parameters are identified" in page.text
 
@@ -150,10 +152,12 @@ def test_a_delay_that_was_found_and_not_believed_is_told_as_that(example: Exampl
 def test_parameters_that_no_robot_can_have_are_warned_of(example: Example) -> None:
     """As of torques whose sign is wrong: negative friction and masses."""
     model = dataclasses.replace(example.model, parameters=-example.model.parameters, made_physical=None)
-    evidence = evidence_of(example, model=model)
+    evidence = evidence_of(example, model=model, validation=dataclasses.replace(example.validation, model=model))
     possible = "the nearest physically possible parameters are "
     assert facts_of(evidence)["Physically possible"].startswith(f"No: {possible}")
-    assert any(warning.startswith(f"Physically possible parameters: {possible}") for warning in evidence.warnings)
+    assert any(
+        warning.startswith(f"Physical consistency of the fit, refused: {possible}") for warning in evidence.warnings
+    )
 
 
 def test_every_joint_has_its_five_pictures(page: Page, example: Example) -> None:
