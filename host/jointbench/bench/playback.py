@@ -19,7 +19,7 @@ from jointbench.bench.identity import Facts
 from jointbench.bench.ledger import Ledger
 from jointbench.bench.motion_watch import STANDING_SAMPLES, FallWatch, Peaks
 from jointbench.bench.subscribers import Progress, ProgressCallback, Sink
-from jointbench.bench.sync import Exchange, board_clock
+from jointbench.bench.sync import Exchange, board_clock, common_start_us
 from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent
 from jointbench.stopping import SafeInterrupt, why_ended
 from jointwire import Frame, State, Trip
@@ -274,7 +274,9 @@ class _Playback:
             newest = max(exchange.tick + round((now_us - exchange.received_us) / tick_us) for (exchange,) in exchanges)
             ticks = [newest + round(lead_us / tick_us)] * len(exchanges)
         else:
-            ticks = [board_clock(board_exchanges, tick_us).tick_at(self.start_us) for board_exchanges in exchanges]
+            clocks = [board_clock(board_exchanges, tick_us) for board_exchanges in exchanges]
+            self.start_us = common_start_us(clocks, self.start_us)
+            ticks = [clock.tick_at(self.start_us) for clock in clocks]
             # Both motors of a board count its very ticks, whose place two clocks would not know alike.
             ticks = [ticks[self._same_chip(board)[0]] for board in bench.all_boards]
         for board, tick in zip(bench.all_boards, ticks, strict=True):

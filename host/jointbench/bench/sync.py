@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from jointbench.arrays import Array
 from jointwire import Frame
@@ -148,10 +149,14 @@ class BoardClock:
 def board_clock(
     exchanges: Sequence[Exchange], tick_period_us: float, stamps: Sequence[tuple[int, int]] = ()
 ) -> BoardClock:
-    """A board's clock from its exchanges: a robust line through the fastest quarter of each stretch of time.
+    """A board's clock from its exchanges: the line farthest from saying that one took less than no time on a way.
 
-    The board is taken to answer half-way between sending and receiving. Where the line's slope could not be told from
-    a perfect crystal's, as with one exchange or some in quick succession, the drift is 0 and the bound says so.
+    Each board reading y lies between sending and receiving, so that line(sent) + d <= y <= line(received) - d for some
+    d >= 0; the line has the largest d (Moon, Skelly & Towsley, INFOCOM 1999, with both ways at once). Waiting that only
+    lengthens delays does not move it, however it is distributed. No line has such a d where a clock goes unevenly:
+    then it is a robust one through the fastest quarter of each stretch of time, each taken half-way.
+    Where the slope could not be told from a perfect crystal's, as with one exchange or some in quick succession, the
+    drift is 0 and the bound says so.
 
     Args:
         exchanges: at least one.
@@ -165,21 +170,28 @@ def board_clock(
     if not exchanges:
         raise ValueError("a board's clock needs at least one answered PING; there is none")
     sent = np.array([each.sent_us for each in exchanges], dtype=np.int64)
-    round_trip = (np.array([each.received_us for each in exchanges], dtype=np.int64) - sent).astype(np.float64)
+    received = np.array([each.received_us for each in exchanges], dtype=np.int64)
+    round_trip = (received - sent).astype(np.float64)
     host = sent + round_trip / 2.0
     first = exchanges[0]
     pairs = [(each.tick, each.board_us) for each in exchanges]
     ticks, board = _continued(pairs, (first.tick, first.board_us), tick_period_us)
+    at_most, at_least = (board - sent).astype(np.float64), (board - received).astype(np.float64)  # of board less host
     fast = _fastest(host, round_trip)
     host, ahead, round_trip = host[fast], (board - host)[fast], round_trip[fast]
     origin, half = float(np.median(host)), float(np.median(round_trip)) / 2.0
     span = float(np.ptp(host))
     unknown = 1e-6 * _CRYSTAL_PPM * span / 2.0
     if len(host) > 2 and unknown > half:
-        slope, unknown = _slope(host, ahead), 0.0
+        unknown = 0.0
+        slope, offset, distance = _line_between(
+            (sent - origin).astype(np.float64), at_most, (received - origin).astype(np.float64), at_least
+        )
+        if distance < 0.0:
+            slope = _slope(host, ahead)
+            offset = float(np.median(ahead - slope * (host - origin)))
     else:
-        slope = 0.0
-    offset = float(np.median(ahead - slope * (host - origin)))
+        slope, offset = 0.0, float(at_most.min() + at_least.max()) / 2.0
     residual = ahead - slope * (host - origin) - offset
     scatter = _robust_sigma(residual)
     stamped = _continued(stamps, (first.tick, first.board_us), tick_period_us) if len(stamps) else None
@@ -196,6 +208,23 @@ def board_clock(
         bound_us=half + scatter + unknown + tick_bound,
         exchanges=len(exchanges),
     )
+
+
+def common_start_us(clocks: Sequence[BoardClock], start_us: int) -> int:
+    """Moment from `start_us` on, less than a tick later, to which the boards' own nearest ticks lie closest [µs].
+
+    Boards tick at phases of their own, and each starts at its tick nearest to the moment. That lies half a tick from
+    the middle of the widest gap between phases, so that n boards start within 1 - 1/n ticks of each other at most.
+
+    Args:
+        clocks: of the boards, at least one, with one tick period.
+        start_us: by the host's clock [µs].
+    """
+    phases = np.sort([clock.ticks_at(start_us) % 1.0 for clock in clocks])
+    gaps = np.diff(phases, append=phases[0] + 1.0)
+    widest = int(np.argmax(gaps))
+    later = (0.5 - phases[widest] - gaps[widest] / 2.0) % 1.0
+    return start_us + round(later * clocks[0].tick_period_us)
 
 
 def tie_by_pulses(clocks: Sequence[BoardClock], pulses: Sequence[Sequence[Pulse]]) -> tuple[BoardClock, ...]:
@@ -292,6 +321,19 @@ def _slope(x: Array, y: Array) -> float:
     first, second = np.triu_indices(len(x), 1)
     run = x[second] - x[first]
     return float(np.median((y[second] - y[first])[run != 0] / run[run != 0])) if run.any() else 0.0
+
+
+def _line_between(x_above: Array, above: Array, x_below: Array, below: Array) -> tuple[float, float, float]:
+    """Slope and offset of the line farthest from the points above and below it, and that distance along y."""
+    scale, middle = float(max(np.abs(x_above).max(), np.abs(x_below).max())), float(np.median(above))
+    rows = [
+        np.column_stack((sign * x / scale, np.full(len(x), sign), np.ones(len(x))))
+        for sign, x in ((1.0, x_above), (-1.0, x_below))
+    ]
+    bounds = np.concatenate((above - middle, middle - below))
+    found = linprog((0.0, 0.0, -1.0), A_ub=np.concatenate(rows), b_ub=bounds, bounds=(None, None))
+    slope, offset, distance = found.x
+    return float(slope) / scale, float(offset) + middle, float(distance)
 
 
 def _robust_sigma(values: Array) -> float:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointbench.bench.sync import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
+from jointbench.bench.sync import BoardClock, Exchange, Pulse, board_clock, common_start_us, tie_by_pulses
 from jointbench.tests.bench.true_clock import LEAST_US, MOST_US, TICK_US, WORD, TrueClock
 from jointwire import MessageType, decode_frame, encode_frame
 
@@ -297,3 +297,23 @@ def test_what_is_told_of_a_clock_is_plain_numbers() -> None:
         "offset_us", "drift_ppm", "round_trip_us", "scatter_us", "residual_us", "bound_us", "exchanges", "pulses",
     ]  # fmt: skip
     assert all(isinstance(value, float | int) for value in told.values())
+
+
+@given(st.lists(st.integers(0, 999), min_size=1, max_size=8), st.integers(0, 10**9))
+def test_boards_start_at_ticks_as_near_as_their_phases_allow(phases_us: list[int], asked_us: int) -> None:
+    clocks = [board_clock([Exchange(0, 0, 0, 0)], TICK_US, [(0, phase)]) for phase in phases_us]
+    start_us = common_start_us(clocks, asked_us)
+    assert 0 <= start_us - asked_us <= TICK_US
+    starts = [clock.tick_host_us(clock.tick_at(start_us)) for clock in clocks]
+    widest = max(np.diff(sorted(phases_us), append=min(phases_us) + TICK_US))
+    assert np.ptp(starts) == pytest.approx(TICK_US - widest, abs=1.0)  # the moment is a whole µs
+
+
+def test_a_clock_that_jumps_is_a_line_all_the_same() -> None:
+    """No line satisfies all exchanges then; most of them still say where the clock is."""
+    rng = np.random.default_rng(0)
+    true = TrueClock.random(rng)
+    after = replace(true, offset_us=true.offset_us + 50_000.0, tick_zero_us=true.tick_zero_us + 50_000)
+    exchanges = true.exchanges(rng, MINUTE_US) + after.exchanges(rng, 5_000_000, MINUTE_US)
+    clock = board_clock(exchanges, TICK_US, true.stamps(0, MINUTE_US))
+    assert np.max(np.abs(errors_us(clock, true, 0, MINUTE_US))) <= 300.0
