@@ -28,7 +28,7 @@ PIP_PATIENCE = {"PIP_RETRIES": "1", "PIP_RESUME_RETRIES": "3"}
 
 # What most verbs of a user take. `convert` and `rerun` come when a verb first needs them; the rest of the lock, three
 # times as much, is for who changes the project.
-EXTRAS = ("bench", "report", "monitor", "completion", "testing")
+EXTRAS = ("bench", "report", "monitor", "completion", "testing", "meshes")
 IN_PLACE = ("hatchling", "editables")  # they put the project into the environment without a network
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 VERBS: Mapping[str, str] = {
     "list": "list_",
     "info": "info",
+    "init": "init",
     "assemble": "assemble",
     "check": "check",
     "plan": "plan",

@@ -1,17 +1,18 @@
 """The robot file: a robot in TOML, Denavit-Hartenberg modified or standard, units in the names of the keys."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from jointbench.arrays import IDENTITY, Matrix3, Vector3
+from jointbench.arrays import IDENTITY, Vector3
 from jointbench.errors import RobotError
 from jointbench.model.compensation import KINDS as COMPENSATION_KINDS
 from jointbench.model.drive import Drive
-from jointbench.model.drive_tables import UNITS, check_torque, read_couplings, read_drive, with_coupling_ratios
+from jointbench.model.drive_tables import UNITS, Units, check_torque, read_couplings, read_drive, with_coupling_ratios
 from jointbench.model.joint import (
     CORNERS,
     HERE,
@@ -19,8 +20,6 @@ from jointbench.model.joint import (
     Foot,
     Joint,
     Link,
-    LinkAxis,
-    LinkKind,
     Mimic,
     PlacedLink,
     Placement,
@@ -29,14 +28,15 @@ from jointbench.model.joint import (
     modified_dh,
     standard_dh,
 )
+from jointbench.model.link_tables import read_body, read_inertia, read_link, read_link_kind
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
 from jointbench.model.table import Table, read_table
 from jointbench.model.tolerances import read_tolerances
+from jointbench.model.urdf import read_urdf
 from jointbench.model.variants import with_compensations, with_payload
 
 VERSION = 1
 _BASE = "base"
-_ABOUT = ("center_of_mass", "frame")
 
 
 def read_robot_file(path: Path) -> Robot:
@@ -52,11 +52,151 @@ def read_robot_file(path: Path) -> Robot:
     Raises:
         FileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
     """
-    return _robot(read_table(path, "robot"))
+    return _robot(read_table(path, "robot"), path.parent)
 
 
-def _robot(table: Table) -> Robot:
+class _Parts(NamedTuple):
+    """What a robot consists of before its motors are coupled, its loads attached."""
+
+    joints: tuple[Joint, ...]
+    drives: list[Drive]
+    home: tuple[float, ...]
+    frames: tuple[Frame, ...]
+    base_link: Link | None
+    part_faults: tuple[tuple[str, str], ...]
+    assumptions: tuple[str, ...] = ()
+    capsules: tuple[Capsule, ...] = ()
+
+
+def _robot(table: Table, folder: Path) -> Robot:
     table.version(VERSION)
+    drawn = _drawn(table, folder)
+    parts = _by_denavit_hartenberg(table) if drawn is None else _by_urdf(table, drawn)
+    couplings = read_couplings(table, parts.drives)
+    robot = Robot(
+        name=table.name("name", drawn and drawn.name),
+        joints=parts.joints,
+        drives=with_coupling_ratios(table, parts.drives, couplings),
+        couplings=couplings,
+        gravity=cast(Vector3, table.numbers("gravity_m_s2", 3, STANDARD_GRAVITY)),
+        home=parts.home,
+        source=table.text("source", drawn and drawn.source),
+        description=table.text("description", drawn and drawn.description),
+        frames=parts.frames,
+        assumptions=parts.assumptions,
+        base_link=parts.base_link,
+        part_faults=parts.part_faults,
+    )
+    table.check_unique("drive", [drive.name for drive in robot.drive_train.drives])
+    payloads = table.tables("payloads")
+    table.check_unique("payload", [entry.name("name") for entry in payloads])
+    for entry in payloads:
+        robot = _loaded(entry, robot)
+    capsules = tuple(_capsule(entry, robot) for entry in table.tables("capsules"))
+    contained = {f"link {capsule.link!r}: its collision mesh is not used" for capsule in capsules}
+    assumptions = tuple(line for line in robot.assumptions if line not in contained)
+    robot = replace(robot, capsules=parts.capsules + capsules, assumptions=assumptions)
+    robot = _compensated(table, robot)
+    robot = replace(robot, feet=tuple(_foot(entry, robot) for entry in table.tables("feet")))
+    table.check_unique("foot", [foot.name for foot in robot.feet])
+    robot = replace(robot, link_kinds=tuple(read_link_kind(entry, robot) for entry in table.tables("link_kinds")))
+    table.check_unique("link kind", [kind.name for kind in robot.link_kinds])
+    table.check_unique("link of a kind", [axis.link for kind in robot.link_kinds for axis in kind.links])
+    if table.has("tolerances"):
+        robot = replace(robot, tolerances=read_tolerances(table.table("tolerances"), robot.joint_names))
+    table.finish()
+    check_torque(table, robot)
+    return robot
+
+
+def _drawn(table: Table, folder: Path) -> Robot | None:
+    """Read the URDF that a robot file is about, if it is about one."""
+    if not table.has("urdf"):
+        return None
+    return read_urdf(folder / table.text("urdf"), floating_base=table.flag("floating_base", False))
+
+
+def _by_urdf(table: Table, drawn: Robot) -> _Parts:
+    """Joints and links of a URDF, with the drives of [[joints]] and what these say otherwise of limits and home.
+
+    A joint without an entry stays as a URDF has it: its torque is measured at the joint.
+    """
+    independent = {joint.name: k for k, joint in enumerate(drawn.independent_joints)}
+    joints = {joint.name: joint for joint in drawn.joints}
+    drives, home, assumptions = list(drawn.drives), list(drawn.home), list(drawn.assumptions)
+    entries = table.tables("joints")
+    table.check_unique("joint", [entry.name("name") for entry in entries])
+    for entry in entries:
+        name = entry.name("name")
+        entry.where = f"{table.where}: joint {name!r}"
+        if name not in independent:
+            entry.fault(f"moves by itself in no joint of {table.text('urdf')}; its joints are {', '.join(independent)}")
+        index = independent[name]
+        joints[name], home[index] = _with_limits(entry, joints[name], home[index])
+        if joints[name].passive or entry.has("drive"):
+            drives[index] = read_drive(entry, joints[name])
+        else:
+            drives[index] = replace(drives[index], current_limit=joints[name].torque_limit)
+        entry.finish()
+        assumptions = [line for line in assumptions if not line.startswith(tuple(_stated(entry, joints[name])))]
+    if table.has("fixed") or table.has("base_link"):
+        table.fault("[[fixed]] and [base_link] are of a robot without a urdf; write them into that file")
+    return _Parts(
+        tuple(joints.values()), drives, tuple(home), drawn.frames, drawn.base_link, drawn.part_faults,
+        tuple(assumptions), drawn.capsules,
+    )  # fmt: skip
+
+
+def _stated(table: Table, joint: Joint) -> Iterator[str]:
+    """How assumptions of `read_urdf` begin that do not hold because the robot file says it itself."""
+    units = UNITS[joint.kind]
+    for what, keys in {
+        "position": (f"position_{units.motion}",),
+        "velocity limit": (f"velocity_{units.motion}_s", units.torque),
+        "acceleration limit": (f"acceleration_{units.motion}_s2",),
+    }.items():
+        if all(table.has(key) for key in keys):
+            yield f"joint {joint.name!r}: {what} "
+
+
+def _with_limits(table: Table, joint: Joint, home: float) -> tuple[Joint, float]:
+    """Return a joint of a URDF with the limits, and its home, that the robot file gives it instead."""
+    units = UNITS[joint.kind]
+    low, high = _range(table, units, joint.position_limits)
+    jerk = table.positive_or_none(f"jerk_{units.motion}_s3")
+    limited = replace(
+        joint,
+        position_limits=(low, high),
+        velocity_limit=units.to_si * table.positive(f"velocity_{units.motion}_s", joint.velocity_limit / units.to_si),
+        acceleration_limit=units.to_si
+        * table.positive(f"acceleration_{units.motion}_s2", joint.acceleration_limit / units.to_si),
+        torque_limit=table.positive(units.torque, joint.torque_limit),
+        jerk_limit=None if jerk is None else units.to_si * jerk,
+        passive=table.flag("passive", False),
+    )
+    inside = home if low < home < high else (low + high) / 2.0
+    return limited, _home(table, units, inside, (low, high))
+
+
+def _range(table: Table, units: Units, default: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Read lowest and highest position [rad or m]."""
+    key = f"position_{units.motion}"
+    in_units = None if default is None else tuple(bound / units.to_si for bound in default)
+    low, high = (units.to_si * bound for bound in table.numbers(key, 2, in_units))
+    if low >= high:
+        table.fault(f"{key} must be [lowest, highest] with lowest below highest")
+    return low, high
+
+
+def _home(table: Table, units: Units, default: float, position_range: tuple[float, float]) -> float:
+    """Read where motions begin and end [rad or m]."""
+    home = units.to_si * table.number(f"home_{units.motion}", default / units.to_si)
+    if not position_range[0] < home < position_range[1]:
+        table.fault(f"home_{units.motion} = {home / units.to_si:g} must lie inside position_{units.motion}")
+    return home
+
+
+def _by_denavit_hartenberg(table: Table) -> _Parts:
     chain = _Chain(table.text("denavit_hartenberg", "modified", ("modified", "standard")) == "standard")
     joints = chain.joints
     drives: list[Drive] = []
@@ -82,37 +222,7 @@ def _robot(table: Table) -> Robot:
         if _BASE in names:
             table.fault(f"{kind} {_BASE!r} has the name of what the robot stands on; choose another")
     table.check_unique("link", [*links, base_link.name] if base_link else links)
-    couplings = read_couplings(table, drives)
-    robot = Robot(
-        name=table.name("name"),
-        joints=tuple(joints),
-        drives=with_coupling_ratios(table, drives, couplings),
-        couplings=couplings,
-        gravity=cast(Vector3, table.numbers("gravity_m_s2", 3, STANDARD_GRAVITY)),
-        home=tuple(home),
-        source=table.text("source"),
-        description=table.text("description"),
-        frames=(*chain.link_frames, *frames),
-        base_link=base_link,
-        part_faults=part_faults,
-    )
-    table.check_unique("drive", [drive.name for drive in robot.drive_train.drives])
-    payloads = table.tables("payloads")
-    table.check_unique("payload", [entry.name("name") for entry in payloads])
-    for entry in payloads:
-        robot = _loaded(entry, robot)
-    robot = replace(robot, capsules=tuple(_capsule(entry, robot) for entry in table.tables("capsules")))
-    robot = _compensated(table, robot)
-    robot = replace(robot, feet=tuple(_foot(entry, robot) for entry in table.tables("feet")))
-    table.check_unique("foot", [foot.name for foot in robot.feet])
-    robot = replace(robot, link_kinds=tuple(_link_kind(entry, robot) for entry in table.tables("link_kinds")))
-    table.check_unique("link kind", [kind.name for kind in robot.link_kinds])
-    table.check_unique("link of a kind", [axis.link for kind in robot.link_kinds for axis in kind.links])
-    if table.has("tolerances"):
-        robot = replace(robot, tolerances=read_tolerances(table.table("tolerances"), robot.joint_names))
-    table.finish()
-    check_torque(table, robot)
-    return robot
+    return _Parts(tuple(joints), drives, tuple(home), (*chain.link_frames, *frames), base_link, part_faults)
 
 
 class _Chain:
@@ -198,16 +308,12 @@ def _joint(table: Table, name: str, chain: _Chain) -> tuple[Joint, Placement, fl
     """Read a joint, its link's frame by the file's convention, and its home position."""
     kind = _kind(table)
     units = UNITS[kind]
-    low, high = (units.to_si * bound for bound in table.numbers(f"position_{units.motion}", 2))
-    if low >= high:
-        table.fault(f"position_{units.motion} must be [lowest, highest] with lowest below highest")
-    home = units.to_si * table.number(f"home_{units.motion}", 0.0)
-    if not low < home < high:
-        table.fault(f"home_{units.motion} = {home / units.to_si:g} must lie inside position_{units.motion}")
+    low, high = _range(table, units)
+    home = _home(table, units, 0.0, (low, high))
     placement, end = chain.place(table)
     jerk = table.positive_or_none(f"jerk_{units.motion}_s3")
     passive = table.flag("passive", False)
-    link = Link(name, neglected=True) if passive and not table.has("link") else _link(table, name)
+    link = Link(name, neglected=True) if passive and not table.has("link") else read_link(table, name)
     joint = Joint(
         name=name,
         kind=kind,
@@ -251,7 +357,7 @@ def _add_mimicking(table: Table, name: str, chain: _Chain) -> None:
         velocity_limit=0.0,
         acceleration_limit=0.0,
         torque_limit=0.0,
-        link=_seen_from_joint(_link(table, name), end),
+        link=_seen_from_joint(read_link(table, name), end),
     )
     chain.add_mimic(still, end, terms, offset)
 
@@ -272,7 +378,7 @@ def _base_link(table: Table) -> Link | None:
         if table.has("base_link"):
             table.fault("[base_link] is of a base that moves; set floating_base = true, or remove the table")
         return None
-    return _body(table.table("base_link"), _BASE) if table.has("base_link") else Link(_BASE)
+    return read_body(table.table("base_link"), _BASE) if table.has("base_link") else Link(_BASE)
 
 
 def _fixed(
@@ -288,7 +394,7 @@ def _fixed(
         joint = _parent(entry, joints)
         at_joint, end = chain.place(entry)
         rotation, origin = at_joint.then(end)
-        placed = PlacedLink(_link(entry, name), rotation, origin)
+        placed = PlacedLink(read_link(entry, name), rotation, origin)
         links.append(placed.link)
         if joint >= 0:
             joints[joint] = replace(joints[joint], link=combine_links(joints[joint].link, [placed]))
@@ -303,7 +409,7 @@ def _fixed(
 def _loaded(table: Table, robot: Robot) -> Robot:
     name = table.name("name")
     center = cast(Vector3, tuple(1e-3 * value for value in table.numbers("center_of_mass_mm", 3)))
-    inertia = (_inertia(table.table("inertia_kg_m2")),) if table.has("inertia_kg_m2") else ()
+    inertia = (read_inertia(table.table("inertia_kg_m2")),) if table.has("inertia_kg_m2") else ()
     robot = with_payload(robot, name, table.text("on"), table.positive("mass_kg"), center, *inertia)
     table.finish()
     return robot
@@ -353,35 +459,6 @@ def _foot(table: Table, robot: Robot) -> Foot:
         table.fault(str(error))
 
 
-def _link_kind(table: Table, robot: Robot) -> LinkKind:
-    """Read a kind of links that are alike, and the axis of each."""
-    name = table.name("name")
-    table.where = f"{table.where.rpartition(': ')[0]}: link kind {name!r}"
-    entries = table.tables("links")
-    table.finish()
-    try:
-        return LinkKind(name, tuple(_link_axis(entry, robot) for entry in entries))
-    except RobotError as error:
-        table.fault(str(error))
-
-
-def _link_axis(table: Table, robot: Robot) -> LinkAxis:
-    """Read a link's axis, in the link's frame."""
-    link = table.text("link")
-    known = [body.name for body in (robot.base_link, *(joint.link for joint in robot.joints)) if body is not None]
-    if link not in known:
-        table.fault(f"no link {link!r} with a mass of its own; there are {', '.join(known)}")
-    frame = robot.frame(link)
-    start, end = (
-        Placement(frame.rotation, frame.origin).point(
-            cast(Vector3, tuple(1e-3 * value for value in table.numbers(key, 3)))
-        )
-        for key in ("from_mm", "to_mm")
-    )
-    table.finish()
-    return LinkAxis(link, start, end)
-
-
 def _kind(table: Table) -> Literal["revolute", "prismatic"]:
     return cast(Literal["revolute", "prismatic"], table.text("kind", "revolute", ("revolute", "prismatic")))
 
@@ -397,43 +474,3 @@ def _index(table: Table, name: str, previous_joints: list[Joint]) -> int:
     if name not in names:
         table.fault(f"joint {name!r} does not stand before it; there are {', '.join((_BASE, *names))}")
     return names.index(name)
-
-
-def _link(table: Table, joint_name: str) -> Link:
-    """Read the link of a joint; a joint without one carries an unknown body of the joint's name."""
-    return _body(table.table("link"), joint_name) if table.has("link") else Link(joint_name)
-
-
-def _body(entry: Table, default_name: str) -> Link:
-    """Read a body whose inertia may be left out as unknown."""
-    name = entry.name("name", default_name)
-    assumed = entry.flag("assumed", False)
-    keys = ("mass_kg", "center_of_mass_mm", "inertia_kg_m2")
-    given_keys = [key for key in keys if entry.has(key)]
-    if given_keys and len(given_keys) < len(keys):
-        missing = ", ".join(key for key in keys if key not in given_keys)
-        entry.fault(f"link {name!r} has {', '.join(given_keys)} but not {missing}; give all three or none")
-    if not given_keys:
-        entry.finish()
-        return Link(name, assumed=assumed)
-    center = tuple(1e-3 * value for value in entry.numbers("center_of_mass_mm", 3))
-    inertia = _inertia(entry.table("inertia_kg_m2"))
-    mass = entry.number("mass_kg")
-    if entry.text("inertia_about", _ABOUT[0], _ABOUT) == "frame":
-        inertia = _about_center(inertia, mass, center)
-    entry.finish()
-    return Link(name, mass, cast(Vector3, center), inertia, assumed)
-
-
-def _about_center(inertia: Matrix3, mass: float, center: tuple[float, ...]) -> Matrix3:
-    """Move an inertia from the frame's origin to the centre of mass, axes as they are (parallel-axis theorem)."""
-    c = np.array(center)
-    about_center = np.array(inertia) - mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return cast(Matrix3, tuple(tuple(row) for row in about_center.tolist()))
-
-
-def _inertia(table: Table) -> Matrix3:
-    xx, yy, zz = (table.number(key) for key in ("xx", "yy", "zz"))
-    xy, xz, yz = (table.number(key, 0.0) for key in ("xy", "xz", "yz"))
-    table.finish()
-    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))

@@ -168,7 +168,7 @@ class _Reader:
         """Add a link's frame, and the capsules that contain its shapes."""
         self._frames.append(frame)
         for element in self._links[frame.name].children("collision"):
-            rotation, origin = _placement(element)
+            rotation, origin = placement(element)
             shape = capsule_around(element)
             if shape is None:
                 assumption = f"link {frame.name!r}: its collision mesh is not used"
@@ -284,7 +284,7 @@ def _edge(element: Element, links: dict[str, Element]) -> _Edge:
         if name not in links:
             element.fault(f"<{tag}> names link {name!r}, which is not in the file")
         ends.append(name)
-    rotation, origin = _placement(element)
+    rotation, origin = placement(element)
     return _Edge(element, element.name(), kind, ends[0], ends[1], rotation, origin)
 
 
@@ -317,7 +317,7 @@ def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> s
     return roots[0]
 
 
-def _placement(element: Element) -> tuple[Array, Array]:
+def placement(element: Element) -> tuple[Array, Array]:
     """Rotation and origin of an element's <origin>; roll, pitch and yaw are about fixed axes."""
     origin = element.child("origin")
     if origin is None:
@@ -330,7 +330,7 @@ def _link(name: str, element: Element) -> Link:
     inertial = element.child("inertial")
     if inertial is None:
         return Link(name)
-    rotation, center = _placement(inertial)
+    rotation, center = placement(inertial)
     about = inertial.needed("inertia")
     xx, xy, xz, yy, yz, zz = (about.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     inertia = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T

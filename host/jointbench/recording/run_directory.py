@@ -34,6 +34,8 @@ IMPORTED = "imported"
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 """What may stand before the first mark of an XML file."""
 
+_URDF_KEY = re.compile(r"^[ \t]*urdf[ \t]*=.*$", re.MULTILINE)
+
 _RESULT_ENTRIES = {
     "outcome": str, "records": int, "first_us": int | None, "last_us": int | None, "frames_sha256": str, "ledger": dict,
 }  # fmt: skip
@@ -99,14 +101,14 @@ def create_run_directory(
     if "robot" not in provenance:
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
     name = str(provenance["robot"])
-    robot, (copy, text) = load_robot(name), _robot_copy(name)
+    robot = load_robot(name)
     values = {
         "version": VERSION,
         "jointbench": package_version(),
         **provenance,
         "robot": robot.name + lock_reference(dict(robot.locked)),
     }
-    content = {copy: text, PROVENANCE: toml_text(values).encode(), **(files or {})}
+    content = {**_robot_copies(name), PROVENANCE: toml_text(values).encode(), **(files or {})}
     path = Path(directory)
     if path.exists():
         raise RunError(f"run directory {path} exists; a run is never overwritten, name another directory")
@@ -224,8 +226,9 @@ def common_ticks(provenance: Mapping[str, Any]) -> bool:
 
 
 def robot_file(path: Path) -> Path:
-    """A run's own copy of its robot file: robot.urdf where that is what was copied, else robot.toml."""
-    return path / ROBOT_URDF if (path / ROBOT_URDF).is_file() else path / ROBOT
+    """A run's own copy of its robot file: robot.urdf where that alone was copied, else robot.toml."""
+    alone = (path / ROBOT_URDF).is_file() and not (path / ROBOT).is_file()
+    return path / ROBOT_URDF if alone else path / ROBOT
 
 
 def read_robot(path: Path, name: str | None = None) -> Robot:
@@ -256,10 +259,16 @@ def package_version() -> str:
         return "source"
 
 
-def _robot_copy(name: str) -> tuple[str, bytes]:
-    """Name and content of the copy of a robot file, all of it where only a chain of it was there."""
+def _robot_copies(name: str) -> dict[str, bytes]:
+    """Copies of a robot's file, and of the URDF that it is about; all of it where only a chain of it was there."""
     name, _ = split_reference(name)
     if name in library_names():
-        return ROBOT, (resources.files("jointbench.model") / "library" / f"{name}.toml").read_bytes()
+        return {ROBOT: (resources.files("jointbench.model") / "library" / f"{name}.toml").read_bytes()}
     path = Path(name)
-    return ROBOT_URDF if path.suffix == ".urdf" else ROBOT, bytes_of(path)
+    if path.suffix == ".urdf":
+        return {ROBOT_URDF: bytes_of(path)}
+    urdf = toml_values(text_of(path)).get("urdf")
+    if urdf is None:
+        return {ROBOT: bytes_of(path)}
+    text = _URDF_KEY.sub(f'urdf = "{ROBOT_URDF}"', text_of(path), count=1)
+    return {ROBOT: text.encode(), ROBOT_URDF: bytes_of(path.parent / urdf)}

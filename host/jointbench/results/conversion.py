@@ -187,12 +187,13 @@ def _made(about: About, samples: Samples, source: Path, directory: Path | None) 
     files = {CONVERTED: json.dumps(converted, indent=2, ensure_ascii=False).encode()}
     files |= {each: about.files[each].encode() for each in (EVENTS, MAPPING) if each in about.files}
     with tempfile.TemporaryDirectory() as folder:
-        copy = next((each for each in (ROBOT_URDF, ROBOT) if each in about.files), None)
-        if copy is None:
+        copies = [each for each in (ROBOT, ROBOT_URDF) if each in about.files]
+        if not copies:
             raise FileError(f"{source} holds no robot file; convert the run again")
-        write_file(Path(folder) / copy, about.files[copy])
+        for copy in copies:
+            write_file(Path(folder) / copy, about.files[copy])
         modules = split_reference(name)[1]
-        reference = str(Path(folder) / copy) + ("" if modules is None else f":{modules}")
+        reference = str(Path(folder) / copies[0]) + ("" if modules is None else f":{modules}")
         path = save_samples(where, samples, {**provenance, "robot": reference}, files)
     return open_run(path)
 

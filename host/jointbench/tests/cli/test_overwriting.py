@@ -43,7 +43,7 @@ def test_a_named_file_that_is_there_asks_for_force(
 
 def test_every_verb_that_writes_takes_force() -> None:
     writing = {verb for verb in VERBS if getattr(module_of(verb), "WRITES", ())}
-    assert writing == {"assemble", "plan", "sweep", "fit", "stance", "report", "export", "convert", "residual"}
+    assert writing == {"init", "assemble", "plan", "sweep", "fit", "stance", "report", "export", "convert", "residual"}
 
 
 def test_a_result_replaces_an_earlier_result_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
