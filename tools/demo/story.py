@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -212,18 +213,21 @@ def merged_check(checks: Sequence[Check]) -> Check:
 def merged(stories: Sequence[Story]) -> Story:
     """One story of several seeds; what is kept is kept by all of them.
 
-    Lines are put together by their quantity; one that not every seed has stands for those that have it, and says so.
+    Lines are put together by their quantity, and by their order where several have the same words; one that not every
+    seed has stands for those that have it, and says so.
 
     Args:
         stories: of one robot, in the order of the seeds; at least one.
     """
     if len(stories) == 1:
         return stories[0]
-    quantities = list(dict.fromkeys(line.quantity for story in stories for line in story.lines))
-    lines = tuple(
-        _merged_line([line for story in stories for line in story.lines if line.quantity == quantity], len(stories))
-        for quantity in quantities
-    )
+    by_quantity: dict[tuple[str, int], list[PaperLine]] = {}
+    for story in stories:
+        seen = Counter[str]()
+        for line in story.lines:
+            by_quantity.setdefault((line.quantity, seen[line.quantity]), []).append(line)
+            seen[line.quantity] += 1
+    lines = tuple(_merged_line(same, len(stories)) for same in by_quantity.values())
     names = list(dict.fromkeys(check.name for story in stories for check in story.checks))
     checks = tuple(
         merged_check([check for story in stories for check in story.checks if check.name == name]) for name in names

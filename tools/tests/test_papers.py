@@ -32,7 +32,7 @@ from tools.demo.modular7 import Residuals, residual_lines
 from tools.demo.own_bench import rank_check
 from tools.demo.playing import Played
 from tools.demo.rehab_arm import RANK, error_check
-from tools.demo.story import PaperLine, Stage, Story, merged_cell, merged_check
+from tools.demo.story import PaperLine, Stage, Story, merged, merged_cell, merged_check
 from tools.papers import HEAD, sections_of
 
 LIMITS = {
@@ -119,6 +119,15 @@ def test_seeds_are_one_section_with_their_spread_and_the_worst_of_them_counts(pa
     assert "| 1.50 [0.50 … 2.50] N·m | 92.0 [89.0 … 95.0] %; not kept by 1 of 3 seeds | – | >= 90 % NO |" in section
     assert [check["ok"] for check in said["checks"]] == [False, True]
     assert run(page, "--only", "cobot6", "--seeds", "2")[0] == 0
+
+
+def test_lines_of_the_same_words_stay_apart_over_seeds() -> None:
+    def story(seed: int) -> Story:
+        lines = tuple(PaperLine("the same, ours", "–", f"{value:.1f} N·m") for value in (1.0 + seed, 7.0 + seed))
+        return Story("cobot6", lines, (), {}, refused=False)
+
+    one, other = merged([story(seed) for seed in range(3)]).lines
+    assert (one.ours, other.ours) == ("2.0 [1.0 … 3.0] N·m", "8.0 [7.0 … 9.0] N·m")
 
 
 def test_a_seed_that_cannot_be_told_is_said(page: Path) -> None:
