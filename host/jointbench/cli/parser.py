@@ -19,6 +19,7 @@ VERBS: Mapping[str, str] = {
     "plan": "plan",
     "sweep": "sweep",
     "run": "run",
+    "identify": "identify",
     "monitor": "monitor",
     "import": "import_",
     "friction": "friction",

@@ -58,6 +58,8 @@ def plan_excitation(
     noise: ArrayLike | None = None,
     prior: Mapping[str, float] | None = None,
     emphasis: Mapping[str, float] | None = None,
+    known: ArrayLike | None = None,
+    sizes: ArrayLike | None = None,
     drives: bool = True,
     base: BaseParameters | None = None,
     workspace: Workspace | None = None,
@@ -94,6 +96,9 @@ def plan_excitation(
         prior: values of full parameters by name that the robot's file does not know, or better ones (SI): torque is
             predicted from them, and "relative_sigma" is relative to them.
         emphasis: how much parameters count, such as {"coulomb": 0.5}; 1 where not given.
+        known: information of earlier motions about the base parameters in units of `noise` and `samples`, which the
+            plan adds to, shape (rank, rank).
+        sizes: what "relative_sigma" is relative to, in place of `prior` and the robot's file, shape (rank,).
         drives: whether the drives' columns count beside the links'.
         base: the base parameters to tell apart; those of the robot, with or without drives, where not given.
         workspace: where the robot may move; anywhere where not given.
@@ -126,7 +131,9 @@ def plan_excitation(
     deadline = math.inf if time_limit is None else time.time() + time_limit
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
     base = base_parameters(robot, drives=drives) if base is None else base
-    criterion = Objective.of(robot, base, objective, noise=noise, prior=prior, emphasis=emphasis)
+    criterion = Objective.of(
+        robot, base, objective, noise=noise, prior=prior, emphasis=emphasis, known=known, sizes=sizes
+    )
     check_samples(samples, basis, robot, base.rank)
     limits = (
         *usable_limits(robot, motion_share=motion_share, torque_share=torque_share, prior=prior),

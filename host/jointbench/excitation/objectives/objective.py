@@ -135,6 +135,7 @@ class Objective:
         column_scale: diagonal of S, shape (rank,).
         sharpness: of the smooth stand-in that `value_and_gradient` has (`criteria`); inf for none.
         relative_to: what σ is relative to; None but for "relative_sigma".
+        known: information of earlier motions, shape (rank, rank), which is added to VᵀV; None where there is none.
     """
 
     information: Information
@@ -142,6 +143,7 @@ class Objective:
     column_scale: Array
     sharpness: float = math.inf
     relative_to: ParameterScales | None = None
+    known: Array | None = None
 
     @classmethod
     def of(
@@ -154,6 +156,8 @@ class Objective:
         prior: Mapping[str, float] | None = None,
         emphasis: Mapping[str, float] | None = None,
         sharpness: float = math.inf,
+        known: ArrayLike | None = None,
+        sizes: ArrayLike | None = None,
     ) -> Objective:
         """Make the objective of this name.
 
@@ -165,10 +169,13 @@ class Objective:
             prior: values of full parameters that the robot's file does not know, such as {"j1.coulomb": 4.0} (SI).
             emphasis: how much parameters count, such as {"coulomb": 0.5, "j3.Izz": 2.0}; 1 where not given.
             sharpness: as above.
+            known: information of earlier motions, as above, in units of this noise and number of samples.
+            sizes: what σ is relative to of each base parameter, above zero, shape (rank,); None: by file and `prior`.
 
         Raises:
             ExcitationError: an unknown name, a noise that is no noise, an unknown parameter, an emphasis that is not
-                positive or that "d_optimal" would not notice, or a "relative_sigma" without noise.
+                positive or that "d_optimal" would not notice, a "relative_sigma" without noise, or `known` or `sizes`
+                that are not of these base parameters.
         """
         if name not in CRITERIA:
             raise ExcitationError(f"objective {name!r} is not known; there is {', '.join(map(repr, CRITERIA))}")
@@ -178,14 +185,18 @@ class Objective:
             raise ExcitationError("objective 'd_optimal' has the same optimum whatever the emphasis; leave it out")
         information = Information.of(robot, base, noise)
         scale = 1.0 / emphasis_by_parameter(base, emphasis or {})
+        before = None if known is None else _checked("known", known, (base.rank, base.rank))
         if name != "relative_sigma":
-            return cls(information, name, scale, sharpness)
+            return cls(information, name, scale, sharpness, known=before)
         if noise is None:
             raise ExcitationError(
                 "objective 'relative_sigma' needs the noise: the standard deviation of each joint's torque [N·m]"
             )
         scales = parameter_scales(robot, base, prior or {})
-        return cls(information, name, scale * scales.values, sharpness, scales)
+        if sizes is not None:
+            values, yes = _checked("sizes", sizes, (base.rank,)), np.ones(base.rank, dtype=np.bool_)
+            scales = replace(scales, values=values, known=yes, raised=~yes)
+        return cls(information, name, scale * scales.values, sharpness, scales, before)
 
     def with_sharpness(self, sharpness: float) -> Objective:
         """The same with another stand-in: a search may begin with a smooth one, of 4 or so, and sharpen it."""
@@ -199,6 +210,9 @@ class Objective:
             ShapeError: its arrays differ in shape or do not match the robot.
         """
         columns = self.information.columns(motion)
+        if self.known is not None:
+            values, vectors = np.linalg.eigh(self.known)
+            columns = np.concatenate((columns, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T))
         scale = self._working_scale(_floor_at_rounding(np.einsum("ri,ri->i", columns, columns)))
         # By singular values, not by eigenvalues of the product: these have twice the digits.
         _, values, rows = np.linalg.svd(columns * scale, full_matrices=False)
@@ -228,6 +242,7 @@ class Objective:
 
     def of_gram(self, gram: Array) -> tuple[float, Array]:
         """The criterion of G = VᵀV as it is minimised, and its derivative by G, symmetric, shape (rank, rank)."""
+        gram = gram if self.known is None else gram + self.known
         squared_lengths = _floor_at_rounding(np.diag(gram))
         scale = self._working_scale(squared_lengths)
         values, vectors = np.linalg.eigh(gram * (scale[:, None] * scale))
@@ -247,6 +262,13 @@ class Objective:
         # The other criteria do not depend on it, or allow for it; of one length columns lose the fewest digits.
         inverse_lengths = 1.0 / np.sqrt(squared_lengths)
         return self.column_scale * inverse_lengths if self.name == "scaled_condition_number" else inverse_lengths
+
+
+def _checked(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ExcitationError(f"{what} has shape {array.shape}; these base parameters need {shape}, finite numbers")
+    return array
 
 
 def _floor_at_rounding(values: Array) -> Array:

@@ -91,11 +91,15 @@ def synthetic_run(
     full_parameters: Array | None = None,
     board_filter: BoardFilter = FILTER,
     basis: Basis = FOURIER,
+    plan: Excitation | None = None,
 ) -> Run:
-    """A motion played `repeats` times; None for `counts_per_turn` is an encoder without quantisation."""
-    plan = excitation(robot, motion_seed, basis)
+    """A motion, or `plan`, played `repeats` times; None for `counts_per_turn` is an encoder without quantisation."""
     values = tuple(truth(robot) if full_parameters is None else full_parameters)
-    position, within_ticks = _one_playing(robot, motion_seed, values, basis)
+    if plan is None:
+        plan = excitation(robot, motion_seed, basis)
+        position, within_ticks = _one_playing(robot, motion_seed, values, basis)
+    else:
+        position, within_ticks = _playing(robot, plan, values)
     torque = within_ticks.mean(axis=1)
     if board_filter.cic_order == 2:
         torque = np.einsum("j,tjn->tn", _TRIANGLE, np.hstack([np.roll(within_ticks, 1, axis=0), within_ticks]))
@@ -146,8 +150,11 @@ def as_log(run: Run) -> Run:
 def _one_playing(
     robot: Robot, motion_seed: int, full_parameters: tuple[float, ...], basis: Basis
 ) -> tuple[Array, Array]:
+    return _playing(robot, excitation(robot, motion_seed, basis), full_parameters)
+
+
+def _playing(robot: Robot, plan: Excitation, full_parameters: tuple[float, ...]) -> tuple[Array, Array]:
     """Position at the ticks of a motion played once, and the torque at instants within the tick before each."""
-    plan = excitation(robot, motion_seed, basis)
     ticks = round(plan.duration / PERIOD_S)
     q = plan.evaluate(PERIOD_S * np.arange(ticks))[0]
     fractions = (np.arange(_WITHIN_TICK) + 0.5) / _WITHIN_TICK - 1.0

@@ -1,6 +1,6 @@
 import pickle
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -113,6 +113,36 @@ def test_the_other_criteria_are_of_the_covariance() -> None:
     assert value("d_optimal") == pytest.approx(np.linalg.slogdet(covariance)[1] / base.rank, rel=1e-9)
     assert value("e_optimal") == pytest.approx(np.log(np.linalg.eigvalsh(covariance)[-1]), rel=1e-9)
     assert value("relative_sigma") == pytest.approx((np.sqrt(np.diag(covariance)) / sizes).max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [each for each in NAMES if each != "scaled_condition_number"])
+def test_what_is_known_counts_as_motion_before(name: str) -> None:
+    """Information of one motion, added to that of another, is the information of both in one."""
+    robot = random_tree("RRPR", 3)
+    first, second = random_motion(robot, 40, 0), random_motion(robot, 50, 1)
+    both: Motion = tuple(np.concatenate(parts) for parts in zip(first, second, strict=True))  # type: ignore[assignment]
+    alone = objective_of(robot, name)
+    columns = alone.information.columns(first)
+    after = objective_of(robot, name, known=columns.T @ columns)
+    # Twice through the same decomposition, once over a square root: rounding times the condition number.
+    assert after.value(second) == pytest.approx(alone.value(both), rel=1e-7)
+    by_gradient, by_differences = slope_along(after, second, random_motion(robot, 50, 2))
+    assert by_gradient == pytest.approx(by_differences, rel=1e-6, abs=1e-6)
+
+
+def test_sigma_may_be_relative_to_values_of_base_parameters() -> None:
+    robot = random_tree("RRPR", 3)
+    base, motion = base_parameters(robot), random_motion(robot, 50, 0)
+    columns = Objective.of(robot, base).information.columns(motion)
+    sigma = np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
+    sizes = np.linspace(1.0, 5.0, base.rank)
+    assert objective_of(robot, "relative_sigma", sizes=sizes).value(motion) == pytest.approx((sigma / sizes).max())
+
+
+@pytest.mark.parametrize("settings", [{"known": np.eye(3)}, {"sizes": np.ones(3)}, {"sizes": np.full(3, np.nan)}])
+def test_what_is_known_of_other_parameters_is_refused(settings: dict[str, Array]) -> None:
+    with pytest.raises(ExcitationError, match=r"has shape \(3.*these base parameters need \("):
+        objective_of(random_tree("RRPR", 3), "relative_sigma", **cast("dict[str, Any]", settings))
 
 
 def test_an_objective_goes_to_other_processes(cobot: Robot) -> None:
