@@ -196,6 +196,15 @@ _SEALED = 5
 
 def write_model(model: Model, path: Path) -> Path:
     """Write a model; numbers that are not finite become null."""
+    return write_file(path, _model_text(model))
+
+
+def model_digest(model: Model) -> str:
+    """Return the SHA-256 in the last line of the file that `Model.save` writes of this model."""
+    return _model_text(model).rpartition('"digest": "')[2].partition('"')[0]
+
+
+def _model_text(model: Model) -> str:
     values = {
         "format": FORMAT,
         "version": VERSION,
@@ -230,7 +239,7 @@ def write_model(model: Model, path: Path) -> Path:
         "calibration": None if model.calibration is None else model.calibration.to_dict(),
         "provenance": model.provenance,
     }
-    return write_file(path, sealed_json(plain(values)))
+    return sealed_json(plain(values))
 
 
 def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) -> Model:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.feedforward import FRICTION_WIDTH
 from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.law import FORMS, LawElement
 from jointbench.identification.predictor import DriveTorque, Predictor
@@ -19,13 +20,16 @@ from jointbench.model.tree import tree_of
 from jointbench.results.c_source import (
     FUNCTIONS,
     HEAD,
-    HEAD_WITH,
-    HEAD_WITHOUT,
     REMEMBERS,
     SELF_TEST,
-    STATELESS,
     TABLES,
+    WITH_MEMORY,
+    WITHOUT_MEMORY,
 )
+from jointbench.results.digits import torque_units
+
+_NO_LIMIT = 1e30
+"""Current [A] in place of one without bound, which C has no portable constant of."""
 
 _CHECKED = 8
 """Samples of the self-test."""
@@ -41,8 +45,9 @@ def c_header_text(
     robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
     compensation_parameters: ArrayLike = (), *,
     laws: Sequence[tuple[int, LawElement]] = (), memory: ModelMemory | None = None, origin: str = "",
+    about: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The header's text: the torque that `Predictor` computes, friction included.
+    """Text of a header with the torque that `Predictor` computes, and the motor current that `planned_torque` asks for.
 
     It is the Newton-Euler recursion, about 180 multiplications a link. A regressor of base parameters, which carries
     ten columns of each link down to every joint below it, takes several times as many and more code.
@@ -55,7 +60,8 @@ def c_header_text(
         compensation_parameters: in the order of `compensation_parameter_names`, likewise.
         laws: joint and element of friction laws, as of `ModelFriction.elements`.
         memory: friction with memory, beside which the parameters are.
-        origin: where the numbers come from.
+        origin: where the numbers come from, for the first line.
+        about: further lines on that: date, digests, standard errors.
 
     Raises:
         ShapeError: the parameters do not match the robot.
@@ -67,31 +73,37 @@ def c_header_text(
     predict = Predictor(robot, links, drives, more, laws, memory)
     name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
     name = f"robot_{name}" if name[0].isdigit() else name
-    said = {
+    remembers, train = memory is not None, robot.drive_train
+    kinds = [joint.kind for joint in robot.independent_joints]
+    words = {
         "name": name, "NAME": name.upper(), "n_joints": robot.n_joints, "n_links": robot.n_links,
+        "n_motors": train.n_motors, "n_stops": max(1, 0 if memory is None else memory.n_stops),
         "origin": _words(origin or robot.source), "joints": _words(", ".join(robot.joint_names)),
+        "motors": _words(", ".join(drive.name for drive in train.drives)),
+        "about": "".join(f" * {_words(line)}\n" for line in about) + (" *\n" if about else ""),
+        "unit": " or ".join(unit for kind, unit in (("revolute", "rad"), ("prismatic", "m")) if kind in kinds),
+        "torque_unit": torque_units(robot).replace("·", "*"), "friction_width": FRICTION_WIDTH,
         "zeros": int(np.count_nonzero(links == 0.0)), "n_parameters": links.size,
-    }  # fmt: skip
-    remembers = memory is not None
-    said |= {
         "given": f"const {name}_friction *state, " if remembers else "", "passed": "state, " if remembers else "",
+        "given_state": f"{name}_friction *state, " if remembers else "",
         "kept": "_from" if remembers else "", "tested": "&state, " if remembers else "",
         "remembering": f"    {name}_remember(state, q, dq);\n" if remembers else "",
-        "declared": f"    {name}_friction state = {{0}};\n" if remembers else "",
+        "declared": f"    {name}_friction state;\n" if remembers else "",
+        "begun": f"    {name}_begin(&state);\n" if remembers else "",
     }  # fmt: skip
-    texts = {"remembers": REMEMBERS, "head": HEAD_WITH, "stateless": STATELESS} if remembers else {"head": HEAD_WITHOUT}
-    said |= {key: Template(text).substitute(said) for key, text in texts.items()}
-    said = {"remembers": "", "stateless": ""} | said
+    words["remembers"] = Template(REMEMBERS).substitute(words) if remembers else ""
+    words["functions"] = Template(WITH_MEMORY if remembers else WITHOUT_MEMORY).substitute(words)
     parts = [
-        Template(HEAD).substitute(said),
+        Template(HEAD).substitute(words),
         *_tables(robot, links, name),
         *_drive_tables(robot, DriveTorque.of(robot, drives), name),
         *_law_tables(laws, name),
         *_memory_tables(memory, name),
+        *_motor_tables(robot, name),
         Template(FUNCTIONS).substitute(
-            said | {"passive": _passive_code(robot), "compensations": _compensation_code(robot, more, name)}
+            words | {"passive": _passive_code(robot), "compensations": _compensation_code(robot, more, name)}
         ),
-        Template(SELF_TEST).substitute(said | _checked(robot, predict, in_time=remembers)),
+        Template(SELF_TEST).substitute(words | _checked(robot, predict, in_time=remembers)),
     ]
     return "\n".join(parts)
 
@@ -174,6 +186,21 @@ def _memory_tables(memory: ModelMemory | None, name: str) -> list[str]:
     ]
 
 
+def _motor_tables(robot: Robot, name: str) -> list[str]:
+    train = robot.drive_train
+    constants = np.array([drive.torque_constant for drive in train.drives])
+    limits = np.array([min(drive.current_limit, _NO_LIMIT) for drive in train.drives])
+    per_torque = np.divide(
+        train.inverse.T, constants[:, None], out=np.zeros_like(train.inverse.T), where=constants[:, None] != 0.0
+    )
+    return [
+        "/* Motors: current by the torque of each joint [A/(N*m) or A/N], 0 of those without a torque constant; their",
+        " * largest current [A]. */",
+        _table(f"{name}_real", f"{name}_current_per_torque", per_torque),
+        _table(f"{name}_real", f"{name}_current_limit", limits),
+    ]
+
+
 def _compensation_code(robot: Robot, parameters: Array, name: str) -> str:
     lines: list[str] = []
     values = iter(parameters.tolist())
@@ -240,5 +267,5 @@ def _numbers(values: Sequence[float]) -> Iterable[str]:
 
 
 def _words(text: str) -> str:
-    """Text that neither ends a comment nor begins one, nor continues a line."""
-    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+    """Text that neither ends a comment nor begins one, nor continues a line, as "??/" would as well."""
+    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")

@@ -3,18 +3,24 @@
 HEAD = """\
 /* Inverse dynamics of $name: $origin.
  *
- * Joints: $joints. Positions [rad or m], velocities, accelerations, torques [N*m or N], all at the joints.
+$about * Joints: $joints.
+ * Motors: $motors.
+ * Units: position q [$unit], velocity dq [$unit/s], acceleration ddq [$unit/s^2], torque tau [$torque_unit], all at
+ * the joints; current [A], at the motors.
  *
  *     #include "this file"
- *     double q[$n_joints], dq[$n_joints], ddq[$n_joints], tau[$n_joints];
- *     ${name}_inverse_dynamics(q, dq, ddq, tau);
+ *     double q[$n_joints], dq[$n_joints], ddq[$n_joints], tau[$n_joints], current[$n_motors];
+ *     ${name}_inverse_dynamics(q, dq, ddq, tau);           torque of a state, the sensors' offsets included
+ *     ${name}_feedforward(q, dq, ddq, ${NAME}_FRICTION_WIDTH, current);    motor current of a planned state
+ *     ${name}_limit_current(current);                      no more than the motors may have
  *
-$remembers * Written by Jointbench. Newton-Euler recursion over $n_links links (Luh, Walker & Paul 1980), rotor inertia
- * and friction of the drives; the base at rest. Of $n_parameters parameters of the links $zeros are zero. C99, nothing
- * allocated; about 180 multiplications, a sine and a cosine a link, and 27 numbers of it on the stack.
+$remembers * Written by Jointbench. Newton-Euler recursion over $n_links links (Luh, Walker & Paul 1980), springs, rotor
+ * inertia and friction of the drives; the base at rest. Of $n_parameters parameters of the links $zeros are zero. C99,
+ * and C++; nothing allocated, no loop whose length depends on data: about 180 multiplications, a sine and a cosine a
+ * link, and 27 numbers of it on the stack.
  * Define before including:
  *   ${NAME}_FLOAT       for float instead of double
- *   ${NAME}_SIGN(v)     for another sign of Coulomb friction, such as one that is smooth near rest
+ *   ${NAME}_SIGN(v)     for another sign of Coulomb friction in inverse_dynamics, such as one that is smooth near rest
  *   ${NAME}_SELF_TEST   for a main() that compares with $name's torques as the host computes them; 0 when they agree
  */
 #ifndef ${NAME}_DYNAMICS_H
@@ -24,6 +30,12 @@ $remembers * Written by Jointbench. Newton-Euler recursion over $n_links links (
 
 #define ${NAME}_JOINTS $n_joints
 #define ${NAME}_LINKS $n_links
+#define ${NAME}_MOTORS $n_motors
+
+/* Usual width over which friction changes its sign in a feed-forward [rad/s or m/s]. */
+#ifndef ${NAME}_FRICTION_WIDTH
+#define ${NAME}_FRICTION_WIDTH $friction_width
+#endif
 
 #ifdef ${NAME}_FLOAT
 typedef float ${name}_real;
@@ -50,6 +62,12 @@ TABLES = """\
  * m, mc, Ixx, Ixy, Ixz, Iyy, Iyz, Izz about its origin; SI. */"""
 
 FUNCTIONS = """\
+
+/* Sign of the velocity of what rubs: tanh(v / width), and hard for a width of 0. */
+static inline ${name}_real ${name}_sign(${name}_real v, ${name}_real width)
+{
+    return width > 0 ? ${NAME}_TANH(v / width) : (${name}_real)${NAME}_SIGN(v);
+}
 
 /* out += a x b */
 static inline void ${name}_add_cross(const ${name}_real a[3], const ${name}_real b[3], ${name}_real out[3])
@@ -92,35 +110,53 @@ static inline void ${name}_load(int i, const ${name}_real omega[3], const ${name
 }
 
 #if ${NAME}_LAWS > 0
-/* Torque of friction laws, added to tau, which is their load. */
-static inline void ${name}_add_laws(const ${name}_real dq[$n_joints], ${name}_real tau[$n_joints])
+/* Torque of friction laws, added to tau, which is their load; a width replaces their step at rest by a smooth one. */
+static inline void ${name}_add_laws(const ${name}_real dq[$n_joints], ${name}_real width, ${name}_real tau[$n_joints])
 {
     ${name}_real load[$n_joints];
     int i;
     for (i = 0; i < $n_joints; i++)
         load[i] = tau[i] < 0 ? -tau[i] : tau[i];
     for (i = 0; i < ${NAME}_LAWS; i++) {
-        const int joint = ${name}_law_kind[i][0], form = ${name}_law_kind[i][1];
+        const int joint = ${name}_law_kind[i][0], form = ${name}_law_kind[i][1], direction = ${name}_law_kind[i][2];
         const ${name}_real v = dq[joint], s = ${name}_law[i][1];
-        ${name}_real torque;
-        if (${name}_law_kind[i][2] * v < 0)
-            continue;
-        if (form == 0)
-            torque = ${NAME}_SIGN(v);
-        else if (form == 1)
+        const ${name}_real hard = (${name}_real)${NAME}_SIGN(v), change = ${name}_sign(v, width) - hard;
+        ${name}_real torque, step = 0;
+        if (form == 0) {
+            torque = hard;
+            step = 1;
+        } else if (form == 1) {
             torque = v;
-        else if (form == 2)
-            torque = ${NAME}_SIGN(v) * ${NAME}_EXP(-(v / s) * (v / s));
-        else if (form == 3)
+        } else if (form == 2) {
+            torque = hard * ${NAME}_EXP(-(v / s) * (v / s));
+            step = 1;
+        } else if (form == 3) {
             torque = ${NAME}_TANH(s * v);
-        else
-            torque = ${NAME}_SIGN(v) * load[joint];
-        tau[joint] += ${name}_law[i][0] * torque;
+        } else {
+            torque = hard * load[joint];
+            step = load[joint];
+        }
+        if (direction * v < 0)
+            torque = 0;
+        if (direction != 0)
+            step /= 2;
+        tau[joint] += ${name}_law[i][0] * (torque + step * change);
     }
 }
 #endif
 
 #if ${NAME}_AXES > 0
+/* State of a motion that has not begun. */
+static inline void ${name}_begin(${name}_friction *state)
+{
+    int i;
+    state->begun = 0;
+    for (i = 0; i < $n_joints; i++)
+        state->position[i] = 0;
+    for (i = 0; i < $n_stops; i++)
+        state->stop[i] = 0;
+}
+
 /* Let each stop go with its axis, and clip it; a fresh state is that of a motion that had gone on for long. */
 static inline void ${name}_remember(${name}_friction *state, const ${name}_real q[$n_joints],
                                     const ${name}_real dq[$n_joints])
@@ -168,7 +204,7 @@ static inline void ${name}_add_memory(const ${name}_friction *state, const ${nam
 
 /* Torque of rotor inertia and friction, added to tau. */
 static inline void ${name}_add_drives(${given}const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
-                                      ${name}_real tau[$n_joints])
+                                      ${name}_real width, ${name}_real tau[$n_joints])
 {
     int j, k;
 #if ${NAME}_AXES > 0
@@ -186,7 +222,7 @@ static inline void ${name}_add_drives(${given}const ${name}_real dq[$n_joints], 
     ${name}_add_memory(state, dq, load, tau);
 #endif
 #if ${NAME}_LAWS > 0
-    ${name}_add_laws(dq, tau);
+    ${name}_add_laws(dq, width, tau);
 #endif
     for (j = 0; j < $n_joints; j++)
         for (k = 0; k < $n_joints; k++)
@@ -196,12 +232,15 @@ static inline void ${name}_add_drives(${given}const ${name}_real dq[$n_joints], 
         ${name}_real speed = 0;
         for (k = 0; k < $n_joints; k++)
             speed += ${name}_speed[j][k] * dq[k];
-        tau[${name}_rubs_at[j]] += ${name}_coulomb[j] * ${NAME}_SIGN(speed);
+        tau[${name}_rubs_at[j]] += ${name}_coulomb[j] * ${name}_sign(speed, width);
     }
 #endif
+    (void)width;
 }
 
-$head
+/* Torque of a state, friction with a sign as wide as told; 0: hard. */
+static inline void ${name}_torque(${given_state}const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                  const ${name}_real ddq[$n_joints], ${name}_real width, ${name}_real tau[$n_joints])
 {
     static const ${name}_real still[3] = {0, 0, 0};
     const ${name}_real up[3] = {-${name}_gravity[0], -${name}_gravity[1], -${name}_gravity[2]};
@@ -258,35 +297,126 @@ $head
         for (k = 0; k < 3; k++)
             force[parent][k] += carried[k];
     }
-$compensations$remembering    ${name}_add_drives(${passed}dq, ddq, tau);
+$compensations$remembering    ${name}_add_drives(${passed}dq, ddq, width, tau);
 $passive}
-$stateless"""
 
-HEAD_WITHOUT = """\
+/* Motor current [A] of torque at the joints [$torque_unit], through gears and couplings, by the torque constants. */
+static inline void ${name}_motor_current(const ${name}_real tau[$n_joints], ${name}_real current[$n_motors])
+{
+    int j, k;
+    for (k = 0; k < $n_motors; k++) {
+        current[k] = 0;
+        for (j = 0; j < $n_joints; j++)
+            current[k] += ${name}_current_per_torque[k][j] * tau[j];
+    }
+}
+
+/* Clip currents to the motors' limits [A]; what is not a number becomes 0. Returns how many were changed. */
+static inline int ${name}_limit_current(${name}_real current[$n_motors])
+{
+    int k, changed = 0;
+    for (k = 0; k < $n_motors; k++) {
+        const ${name}_real limit = ${name}_current_limit[k];
+        if (current[k] >= -limit && current[k] <= limit)
+            continue;
+        current[k] = current[k] > limit ? limit : current[k] < -limit ? -limit : 0;
+        changed++;
+    }
+    return changed;
+}
+$functions"""
+
+WITHOUT_MEMORY = """
+/* Torque of a state by inverse dynamics [$torque_unit]: all that the model has, the drives' offsets included. */
 static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
-                                            const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])"""
+                                            const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])
+{
+    ${name}_torque(q, dq, ddq, 0, tau);
+}
 
-HEAD_WITH = """\
-/* One sample after the other of a motion; the state is zero before the first. */
+/* Torque that a planned state asks for [$torque_unit], without the drives' offsets, which are mostly what sensors read
+ * at rest; friction changes its sign over a width [rad/s or m/s] of planned velocity. */
+static inline void ${name}_feedforward_torque(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                              const ${name}_real ddq[$n_joints], ${name}_real width,
+                                              ${name}_real tau[$n_joints])
+{
+    int j;
+    ${name}_torque(q, dq, ddq, width, tau);
+    for (j = 0; j < $n_joints; j++)
+        tau[j] -= ${name}_drive[j][0];
+}
+
+/* The same as motor current [A]. */
+static inline void ${name}_feedforward(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                       const ${name}_real ddq[$n_joints], ${name}_real width,
+                                       ${name}_real current[$n_motors])
+{
+    ${name}_real tau[$n_joints];
+    ${name}_feedforward_torque(q, dq, ddq, width, tau);
+    ${name}_motor_current(tau, current);
+}
+"""
+
+WITH_MEMORY = """
+/* Torque of a motion by inverse dynamics [$torque_unit], sample after sample; the state is zero before the first. */
 static inline void ${name}_inverse_dynamics_from(${name}_friction *state, const ${name}_real q[$n_joints],
                                                  const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
-                                                 ${name}_real tau[$n_joints])"""
+                                                 ${name}_real tau[$n_joints])
+{
+    ${name}_torque(state, q, dq, ddq, 0, tau);
+}
 
-STATELESS = """
 /* A sample by itself, with the friction of steady velocity. */
 static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
                                             const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])
 {
-    ${name}_friction state = {0};
+    ${name}_friction state;
+    ${name}_begin(&state);
     ${name}_inverse_dynamics_from(&state, q, dq, ddq, tau);
+}
+
+/* Torque that a planned motion asks for [$torque_unit], sample after sample, without the drives' offsets, which are
+ * mostly what sensors read at rest. Friction with memory turns by itself, so that the width does nothing here. */
+static inline void ${name}_feedforward_torque_from(${name}_friction *state, const ${name}_real q[$n_joints],
+                                                   const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
+                                                   ${name}_real width, ${name}_real tau[$n_joints])
+{
+    int j;
+    (void)width;
+    ${name}_torque(state, q, dq, ddq, 0, tau);
+    for (j = 0; j < $n_joints; j++)
+        tau[j] -= ${name}_drive[j][0];
+}
+
+/* The same as motor current [A]. */
+static inline void ${name}_feedforward_from(${name}_friction *state, const ${name}_real q[$n_joints],
+                                            const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
+                                            ${name}_real width, ${name}_real current[$n_motors])
+{
+    ${name}_real tau[$n_joints];
+    ${name}_feedforward_torque_from(state, q, dq, ddq, width, tau);
+    ${name}_motor_current(tau, current);
+}
+
+/* A planned sample by itself, with the friction of steady velocity. */
+static inline void ${name}_feedforward(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                       const ${name}_real ddq[$n_joints], ${name}_real width,
+                                       ${name}_real current[$n_motors])
+{
+    ${name}_friction state;
+    ${name}_begin(&state);
+    ${name}_feedforward_from(&state, q, dq, ddq, width, current);
 }
 """
 
 REMEMBERS = """\
  * Friction remembers where each joint turned over; in a control loop keep its state, zero before the first sample:
  *
- *     ${name}_friction state = {0};
+ *     static ${name}_friction state;
  *     ${name}_inverse_dynamics_from(&state, q, dq, ddq, tau);
+ *     ${name}_feedforward_from(&state, q, dq, ddq, 0, current);
+ *
+ * one of them once a sample; two motions at a time have a state each.
  *
 """
 
@@ -303,7 +433,7 @@ int main(void)
     const double allowed = sizeof(${name}_real) == sizeof(double) ? 1e-12 : 1e-4;
     double worst = 0, largest = 0;
     int i, j;
-$declared    for (i = 0; i < $n_checked; i++) {
+$declared$begun    for (i = 0; i < $n_checked; i++) {
         ${name}_real motion[3][$n_joints], tau[$n_joints];
         const double *row = ${name}_checked[i];
         for (j = 0; j < 3 * $n_joints; j++)

@@ -25,6 +25,7 @@ from jointbench.results.c_header import c_header_text
 from jointbench.results.digits import parameter_unit, torque_unit
 from jointbench.results.full_model import FullModel
 from jointbench.results.mjcf import mjcf_text
+from jointbench.results.origin import origin_lines, parameter_lines
 from jointbench.results.urdf import write_urdf
 
 FORMAT = "jointbench export"
@@ -359,7 +360,10 @@ def _header(what: Model | FullModel | Robot) -> str:
     if isinstance(what, Model):
         laws = () if what.friction is None else what.friction.elements
         origin = f"fitted, verdict {what.verdict.word}"
-        return c_header_text(what.robot, *leading_parameters(what), laws=laws, memory=what.memory, origin=origin)
+        about = (*origin_lines(what.robot, what), *parameter_lines(what))
+        return c_header_text(
+            what.robot, *leading_parameters(what), laws=laws, memory=what.memory, origin=origin, about=about
+        )
     full = _full_model(what)
     laws = () if full.friction is None else full.friction.elements
     origin = "" if full.fitted is None else f"{full.robot.source}; {'; '.join(full.unsaid)}".removesuffix("; ")
@@ -370,4 +374,5 @@ def _header(what: Model | FullModel | Robot) -> str:
         full.compensation_parameters,
         laws=laws,
         origin=origin,
+        about=origin_lines(full.robot, full.fitted),
     )

@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,12 +13,17 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.identification import Model
+from jointbench.bench import Feedforward
+from jointbench.identification import Model, fit
+from jointbench.identification.feedforward import planned_torque
+from jointbench.identification.predictor import DriveTorque
 from jointbench.model import model_columns
 from jointbench.results import FullModel, export
+from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
 from jointbench.tests.results.peers import ROBOTS, full_model, motion
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
+CPP_COMPILER = shutil.which("c++") or shutil.which("g++")
 ARM = Path(__file__).resolve().parents[4] / ".cache/qemu/bin/arm-none-eabi-gcc"
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2"]
 
@@ -50,6 +56,99 @@ def in_c(full: FullModel | Model, folder: Path) -> Callable[[Array, Array, Array
         return tau
 
     return torque
+
+
+def currents_in_c(what: FullModel | Model, folder: Path, width: float, moves: tuple[Array, Array, Array]) -> Array:
+    """Motor currents of a planned motion, sample after sample, by the header's feed-forward, shape (n, n_motors)."""
+    robot, remembers = what.robot, isinstance(what, Model) and what.memory is not None
+    header, name, n, m = export(what, folder / "model.h"), robot.name, robot.n_joints, robot.drive_train.n_motors
+    name = re.sub(r"\W", "_", name)
+    begin = f"{name}_friction state; {name}_begin(&state);" if remembers else ""
+    call = f"{name}_feedforward_from(&state, " if remembers else f"{name}_feedforward("
+    arguments = "int n, const double *q, const double *dq, const double *ddq, double width, double *current"
+    (folder / "planned.c").write_text(
+        f'#include "{header.name}"\nvoid planned({arguments});\nvoid planned({arguments})\n{{ int k; {begin}\n'
+        f"for (k = 0; k < n; k++) {call}q + {n} * k, dq + {n} * k, ddq + {n} * k, width, current + {m} * k); }}\n"
+    )
+    library = ctypes.CDLL(str(compiled(folder / "planned.c", folder / "planned.so", "-shared", "-fPIC")))
+    arrays, currents = [np.ascontiguousarray(move) for move in moves], np.full((len(moves[0]), m), np.nan)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, currents)]
+    library.planned(len(currents), *pointers[:3], ctypes.c_double(width), pointers[3])
+    return currents
+
+
+def assert_same_currents(model: Model, folder: Path, width: float) -> None:
+    """The header's motor currents along a planned motion are those that the host sends to a bench."""
+    plan = excitation(model.robot, 7)
+    time = np.linspace(0.0, plan.period, 600)
+    torque = planned_torque(model, plan, time, friction_width=width)
+    expected = Feedforward.of_joint_torque(torque, model.robot).motor_current_A
+    found = currents_in_c(model, folder, width, plan.evaluate(time))
+    # The host takes a law's step between 1e-9 rad/s on either side of rest, over which tanh(30 v) changes by 6e-8.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * float(np.abs(expected).max()))
+
+
+@needs_compiler
+def test_currents_of_a_planned_motion_are_the_hosts(tmp_path: Path) -> None:
+    assert_same_currents(fit(synthetic_run(arm(3), motion_seed=1, noise_seed=1)), tmp_path, 0.02)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["nursing_arm", "rehab_arm", "gorobot2"])
+def test_currents_go_through_couplings_and_carry_springs(name: str, tmp_path: Path) -> None:
+    full = full_model(name)
+    robot, moves, width = full.robot, motion(full.robot, samples=20), 0.1
+    columns, _ = model_columns(robot, *moves)
+    drives = DriveTorque.of(robot, full.drive_parameters)
+    speeds = moves[1] @ drives.speeds.T
+    torque = (columns @ full.full_parameters).reshape(moves[0].shape) - drives.offset * robot.modelled
+    torque += (np.tanh(speeds / width) - np.sign(speeds)) @ drives.coulomb.T * robot.modelled
+    expected = Feedforward.of_joint_torque(torque, robot).motor_current_A
+    found = currents_in_c(full, tmp_path, width, moves)
+    assert found.shape == (20, robot.drive_train.n_motors)
+    assert np.abs(expected).max() > 0.0
+    np.testing.assert_allclose(found, expected, rtol=0, atol=DOUBLE * float(np.abs(expected).max()))
+
+
+@needs_compiler
+@pytest.mark.skipif(CPP_COMPILER is None, reason="no C++ compiler (c++ or g++) on this machine")
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+def test_it_is_cpp_too_and_says_where_it_comes_from(standard: str, tmp_path: Path) -> None:
+    model = fit(synthetic_run(arm(3), motion_seed=1, noise_seed=1))
+    path = export(model, tmp_path / "arm.h")
+    command = [
+        str(CPP_COMPILER),
+        f"-std={standard}",
+        *STRICT[1:],
+        "-x",
+        "c++",
+        f"-D{model.robot.name.upper()}_SELF_TEST",
+        str(path),
+    ]
+    subprocess.run([*command, "-o", str(tmp_path / "arm"), "-lm"], check=True)
+    assert subprocess.run([tmp_path / "arm"], check=False, capture_output=True).returncode == 0
+    text = path.read_text(encoding="utf-8")
+    head = text[: text.index("#ifndef")]
+    assert re.search(r"Exported \d{4}-\d\d-\d\d by Jointbench \S+; model of \w+: verdict", head)
+    saved = model.save(tmp_path / "model.json").read_text(encoding="utf-8")
+    digest = re.search(r'"digest": "(\w+)"\n}', saved)
+    assert digest is not None
+    assert f"model digest {digest[1][:16]}, fitted to synthetic (sha256 " in head
+    assert re.search(r" \* j2\.coulomb: [\d.]+ ± [\d.]+ N·m \(identified\)", head)
+    assert "torque tau [N*m]" in head
+
+
+@needs_compiler
+def test_currents_are_clipped_to_the_motors(tmp_path: Path) -> None:
+    full = full_model("cobot6")
+    export(full, tmp_path / "model.h")
+    (tmp_path / "clip.c").write_text(
+        '#include "model.h"\n#include <stdio.h>\nint main(void) { double current[6] = {1, -1e9, 1e9, 5, -5, NAN};\n'
+        'int k, changed = cobot6_limit_current(current); printf("%d", changed);\n'
+        'for (k = 0; k < 6; k++) printf(" %g", current[k]);\nreturn 0; }\n'
+    )
+    ran = subprocess.run([compiled(tmp_path / "clip.c", tmp_path / "clip")], check=True, capture_output=True, text=True)
+    assert ran.stdout == "3 1 -10 10 5 -5 0"
 
 
 @needs_compiler

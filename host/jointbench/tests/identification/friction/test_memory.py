@@ -34,7 +34,7 @@ from jointbench.tests.identification.synthetic import (
     run_of,
     truth,
 )
-from jointbench.tests.results.test_c_header import compiled, needs_compiler
+from jointbench.tests.results.test_c_header import assert_same_currents, compiled, needs_compiler
 
 STEP = 1e-3
 NOISE_NM = 0.02
@@ -358,6 +358,11 @@ def test_c_carries_the_stops(model: Model, kind: str, share: float, tmp_path: Pa
     assert np.abs(tau - wanted).max() <= share * np.abs(wanted).max()
     without = model.coulomb_viscous.predict(*moves)
     assert np.abs(without - wanted).max() > 0.05 * np.abs(wanted).max()  # so that the test can fail
+
+
+@needs_compiler
+def test_c_feeds_a_planned_motion_forward_as_the_host_does(model: Model, tmp_path: Path):
+    assert_same_currents(model, tmp_path, 0.02)
 
 
 def test_files_without_a_state_say_so(model: Model, tmp_path: Path):

@@ -21,7 +21,7 @@ from jointbench.recording import Run
 from jointbench.results import export
 from jointbench.tests.identification.friction.law_runs import law_run, law_torque, loaded, stribeck
 from jointbench.tests.identification.synthetic import arm
-from jointbench.tests.results.test_c_header import in_c, needs_compiler
+from jointbench.tests.results.test_c_header import assert_same_currents, in_c, needs_compiler
 
 ROBOT = arm(3)
 JOINTS = {"j1": stribeck(6.0, 4.0, 9.0, 0.2), "j3": loaded(5.0, 8.0, 0.08)}
@@ -109,6 +109,12 @@ def test_one_sample_at_a_time_is_the_same(model: Model, law: str, parameters: li
     found = np.array([predict(*each) for each in zip(*motion(), strict=True)])
     # Rounding of some hundred operations, as a share of the largest torque: the requirement's figure.
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * float(np.abs(expected).max()))
+
+
+@needs_compiler
+@pytest.mark.parametrize("law", ["asymmetric", "stribeck", "makkar+load"])
+def test_c_smooths_the_step_at_rest_as_the_host_does(model: Model, law: str, tmp_path: Path) -> None:
+    assert_same_currents(with_laws(model, law, ALL_LAWS[law]), tmp_path, 0.02)
 
 
 @needs_compiler
