@@ -30,6 +30,7 @@ from tools.bench import (
     public,
     regressor,
     startup,
+    stopping,
     wire,
 )
 from tools.bench.peers import BenchmarkFailed
@@ -118,6 +119,10 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
     "calibration": (
         calibration.bench,
         "calibration: simulated arms whose zeros, lengths, axes, torques and clocks are off, by default",
+    ),
+    "stopping": (
+        stopping.bench,
+        "stopping: identifications that end by their own σ, against the truth and the default plan",
     ),
     "public": (public.bench, "public: models of public recordings, on recordings they were not fitted to"),
     "hindsight": (
