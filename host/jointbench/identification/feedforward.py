@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.bench import Facts, Feedforward, Trajectory
@@ -67,6 +70,78 @@ def planned_torque(
         below = model.friction.torque(projected, model.parameters, -tiny)
         torque = torque + 0.5 * (above - below) * (np.tanh(dq / friction_width) - np.sign(dq))
     return torque * model.robot.modelled
+
+
+def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
+    """Torque through the gears along a planned motion: of links and compensations, without rotors and friction.
+
+    Friction and rotor inertia act before the gear, whose wind-up is this torque over its stiffness.
+
+    Args:
+        model: whose torque it is.
+        trajectory: the planned motion of the links.
+        time: at which [s], within the trajectory, shape (n,).
+
+    Returns:
+        Torque [N·m or N], shape (n, n_joints).
+    """
+    q, dq, ddq = trajectory.evaluate(time)
+    columns, _ = model_columns(model.robot, q, dq, ddq)
+    full = leading_parameters(model)
+    behind = np.concatenate((full.links, np.zeros_like(full.drives), full.compensations))
+    return (columns @ behind).reshape(q.shape) * model.robot.modelled
+
+
+@dataclass(frozen=True, eq=False)
+class MotorReference:
+    """A trajectory of motors that leads another one, of the links, by the wind-up of the gears.
+
+    Attributes:
+        links: where the links shall be.
+        wind_up: lead of the motors at the joint side [rad or m], a spline over time.
+    """
+
+    links: Trajectory
+    wind_up: CubicSpline
+
+    @property
+    def period(self) -> float:
+        """[s]."""
+        return self.links.period
+
+    def evaluate(self, time: Array, /) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration [rad, rad/s, rad/s²] at times [s], each (n, n_joints)."""
+        q, dq, ddq = self.links.evaluate(time)
+        return q + self.wind_up(time), dq + self.wind_up(time, 1), ddq + self.wind_up(time, 2)
+
+
+def motor_reference(
+    model: Model, trajectory: Trajectory, knot_period: float, stiffness: ArrayLike | None = None
+) -> MotorReference:
+    """Reference for the motors with which the links follow a trajectory: q + τ / K.
+
+    τ is the torque through the gear (`gear_torque`) and K the stiffness of the drive; joints whose stiffness nobody
+    knows have no lead. It is of use where positions are measured at the motors, which servos hold to.
+
+    Args:
+        model: of the robot.
+        trajectory: of the links.
+        knot_period: time between the knots that boards play [s], between which the lead is a cubic.
+        stiffness: of each gear [N·m/rad], inf or NaN where it is not known, shape (n_joints,); None: of the robot's
+            drives. `fit_stiffness` identifies it from encoders on both sides.
+
+    Raises:
+        FitError: no gear has a stiffness.
+    """
+    known = [drive.stiffness or np.inf for drive in model.robot.drives] if stiffness is None else stiffness
+    gear_stiffness = np.nan_to_num(np.asarray(known, dtype=np.float64), nan=np.inf, posinf=np.inf)
+    if not np.isfinite(gear_stiffness).any():
+        raise FitError(
+            f"no gear of {model.robot.name!r} has a stiffness, so that its wind-up is not known; give stiffness_Nm_rad "
+            "in the robot's file, or identify it from encoders on both sides: `jointbench drives`"
+        )
+    time = np.linspace(0.0, trajectory.period, round(trajectory.period / knot_period) + 1)
+    return MotorReference(trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gear_stiffness))
 
 
 def observer_current(robot: Robot, facts: Sequence[Facts], ddq: Array) -> Array:

@@ -9,7 +9,13 @@ from jointbench.bench import Facts
 from jointbench.errors import FitError
 from jointbench.excitation import RestToRestFourier
 from jointbench.identification import Model, fit
-from jointbench.identification.feedforward import feedforward_of_model, observer_current, planned_torque
+from jointbench.identification.feedforward import (
+    feedforward_of_model,
+    gear_torque,
+    motor_reference,
+    observer_current,
+    planned_torque,
+)
 from jointbench.identification.predictor import DriveTorque, leading_parameters
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
 from jointwire import BY_NAME
@@ -46,6 +52,34 @@ def test_only_the_sign_of_friction_is_smoothed_and_the_offset_left_out() -> None
     np.testing.assert_allclose(hard[moving], model().predict(q, dq, ddq)[moving], atol=1e-9)
     with pytest.raises(FitError, match=r"friction_width = 0 rad/s must be above 0"):
         planned_torque(model(), MOTION, time, friction_width=0.0)
+
+
+def test_gears_carry_what_rotors_and_friction_do_not_take() -> None:
+    time = np.linspace(0.1, MOTION.period - 0.1, 50)
+    q, dq, ddq = MOTION.evaluate(time)
+    drives = DriveTorque.of(ROBOT, leading_parameters(model()).drives)
+    before = ddq @ drives.inertia.T + dq @ drives.viscous.T + np.sign(dq) @ drives.coulomb.T + drives.offset
+    np.testing.assert_allclose(gear_torque(model(), MOTION, time), model().predict(q, dq, ddq) - before, atol=1e-9)
+
+
+def test_motors_lead_by_the_wind_up_of_the_gears_that_are_known() -> None:
+    stiffness = 5000.0
+    reference = motor_reference(model(), MOTION, 0.032, [stiffness, np.nan])
+    knots = np.linspace(0.0, MOTION.period, 301)
+    lead = reference.evaluate(knots)[0] - MOTION.evaluate(knots)[0]
+    np.testing.assert_allclose(lead[:, 0], gear_torque(model(), MOTION, knots)[:, 0] / stiffness, atol=1e-12)
+    assert not lead[:, 1].any()
+    # Of position the velocity, of velocity the acceleration: central differences over 0.2 ms, at some rad/s³.
+    step, time = 1e-4, np.linspace(0.5, MOTION.period - 0.5, 40)
+    (later, faster, _), (earlier, slower, _) = (reference.evaluate(time + sign * step) for sign in (1.0, -1.0))
+    _, velocity, acceleration = reference.evaluate(time)
+    np.testing.assert_allclose((later - earlier) / (2.0 * step), velocity, atol=1e-5)
+    np.testing.assert_allclose((faster - slower) / (2.0 * step), acceleration, atol=1e-3)
+
+
+def test_a_robot_of_stiff_gears_needs_no_lead() -> None:
+    with pytest.raises(FitError, match=r"no gear of 'cobot6' has a stiffness"):
+        motor_reference(model(), MOTION, 0.032)
 
 
 def test_the_observers_lag_is_three_and_a_half_ticks_of_damping() -> None:
