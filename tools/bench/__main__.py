@@ -20,6 +20,7 @@ from tools.bench import (
     filters,
     firmware,
     friction,
+    header,
     hindsight,
     identification,
     laws,
@@ -103,6 +104,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         "identification: many rows in half a second, an hour's log in constant memory",
     ),
     "predictor": (predictor.bench, "predictor: one torque a call, beside the regressor's way and Pinocchio"),
+    "header": (header.bench, "header: an exported C header, time per call beside Pinocchio, and its longest"),
     "feed": (feed.bench, "feed: what those who look on cost a recording, beside the same one with nobody"),
     "friction": (friction.bench, "friction: the Makkar law's fit, beside a global search and a particle swarm"),
     "monitor": (

@@ -15,7 +15,7 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.identification.predictor import Predictor
 from jointbench.model import Robot, drive_parameter_names, load_robot, model_columns
-from tools.bench.peers import pinocchio
+from tools.bench.peers import pinocchio, pinocchio_model
 
 ROBOTS = ("cobot6", "nursing_arm")
 """Six joints each; the second one's motors are all shared."""
@@ -90,13 +90,6 @@ def _seconds(call: Callable[[], Any], times: int) -> float:
 
 
 def _peer(robot: Robot, q: Array, dq: Array, ddq: Array) -> Callable[[], Any]:
-    library: Any = pinocchio()
-    model = library.Model()
-    for i, joint in enumerate(robot.joints):
-        model.addJoint(joint.parent + 1, library.JointModelRZ(), library.SE3(*joint.placement), joint.name)
-        link = joint.link
-        body = library.Inertia(link.mass, np.array(link.center_of_mass), np.array(link.inertia_about_center_of_mass))
-        model.appendBodyToJoint(i + 1, body, library.SE3.Identity())
-    model.gravity.linear = np.array(robot.gravity)
+    library, model = pinocchio(), pinocchio_model(robot)
     data = model.createData()
     return lambda: library.rnea(model, data, q, dq, ddq)

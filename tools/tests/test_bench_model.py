@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shutil
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,7 @@ from tools.bench import (
     calibration,
     excitation,
     friction,
+    header,
     hindsight,
     identification,
     logs,
@@ -470,6 +472,18 @@ def test_every_limit_can_be_missed() -> None:
 def test_a_process_that_fails_is_named() -> None:
     with pytest.raises(BenchmarkFailed, match=r"(?s)'fit' ended with 1: .*/nowhere is not a run"):
         in_own_process("fit", "/nowhere")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None and shutil.which("gcc") is None, reason="no C compiler (cc or gcc)")
+def test_a_header_agrees_and_each_state_takes_its_time() -> None:
+    times, apart = header.race(load_robot("cobot6"), seed=0, states=200, rounds=3)
+    assert set(times) == {header.LINKS, header.FEEDFORWARD, header.PEER}
+    assert max(apart.values()) <= header.DISAGREEMENT
+    for of in times.values():
+        assert of.in_a_row.shape == (3,)
+        assert np.all(of.longest >= of.shortest)
+    # More work takes longer, in every round but for interruptions.
+    assert np.min(times[header.FEEDFORWARD].in_a_row) > np.min(times[header.LINKS].in_a_row) > 0.0
 
 
 @pytest.mark.parametrize("name", predictor.ROBOTS)

@@ -1,4 +1,4 @@
-"""Write a model for other programs: URDF, MJCF, a C header, JSON or TOML."""
+"""Write a model for other programs: URDF, MJCF, a C header, JSON, TOML or a ROS 2 package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from jointbench.cli.console import Console
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model
 from jointbench.model import Robot, load_robot
-from jointbench.results import BODIES, SUFFIXES, FullModel, export, own_urdf
+from jointbench.results import (
+    BODIES,
+    SUFFIXES,
+    FullModel,
+    export,
+    own_urdf,
+    ros2_package_name,
+    write_ros2_package,
+)
 
 VERB = "export"
 EXAMPLE = "jointbench export model.json --out arm.urdf --from robot.urdf"
@@ -25,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model.json; or a robot, with the inertias of its own file")
     kinds = "; ".join(f"{suffix}: {meaning}" for suffix, meaning in SUFFIXES.items())
     parser.add_argument("--out", metavar="FILE", nargs="+", required=True, help=f"where it goes, by suffix ({kinds})")
+    parser.add_argument(
+        "--to",
+        choices=("ros2",),
+        help="write a package instead, --out being its folder (ros2: an ament_cmake package with the C header and a "
+        "ros2_control controller that adds the feed-forward)",
+    )
     parser.add_argument(
         "--zeros",
         metavar="DEG",
@@ -41,6 +55,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     robot = what.robot if isinstance(what, Model) else what
     for edit in what.edits if isinstance(what, Model) else ():
         console.say(f"warning: the model was {edit}")
+    if options.to is not None:
+        return _package(what, options, console)
     full: FullModel | None = None
     for name in options.out:
         suffix, subject = Path(name).suffix, what
@@ -53,6 +69,20 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         console.say(f"{path}: {_meaning(robot, suffix, options.source)}")
         if suffix in BODIES and full is not None and full.without_memory:
             console.say(f"warning: {path}: {full.without_memory}")
+    return Result("export", fields={"files": options.out})
+
+
+def _package(what: Model | Robot, options: argparse.Namespace, console: Console) -> Result:
+    """Write a ROS 2 package, and say how to build it."""
+    if len(options.out) != 1 or options.source is not None or options.zeros is not None:
+        raise FitError(
+            f"--to {options.to} writes one package; give --out one folder, such as "
+            f"{ros2_package_name(what if isinstance(what, Robot) else what.robot)}, and neither --from nor --zeros"
+        )
+    folder = write_ros2_package(what, options.out[0], replace=options.force)
+    name = ros2_package_name(what if isinstance(what, Robot) else what.robot)
+    console.say(f"{folder}: ROS 2 package {name} with the controller {name}/FeedforwardController")
+    console.say(f"build it in a workspace: colcon build --packages-select {name}; README.md says how to use it")
     return Result("export", fields={"files": options.out})
 
 

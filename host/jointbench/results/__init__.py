@@ -16,6 +16,7 @@ from jointbench.results.reports import (
     write_comparison,
     write_report,
 )
+from jointbench.results.ros2_package import ros2_package_name, write_ros2_package
 from jointbench.results.summary import headline
 
 __all__ = [
@@ -46,7 +47,9 @@ __all__ = [
     "plain",
     "plan_picture",
     "residual_picture",
+    "ros2_package_name",
     "stance_picture",
     "write_comparison",
     "write_report",
+    "write_ros2_package",
 ]

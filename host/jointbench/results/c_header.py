@@ -71,8 +71,7 @@ def c_header_text(
     drives = np.nan_to_num(np.asarray(drive_parameters, dtype=np.float64), nan=0.0)
     more = np.nan_to_num(np.asarray(compensation_parameters, dtype=np.float64), nan=0.0)
     predict = Predictor(robot, links, drives, more, laws, memory)
-    name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
-    name = f"robot_{name}" if name[0].isdigit() else name
+    name = c_name(robot)
     remembers, train = memory is not None, robot.drive_train
     kinds = [joint.kind for joint in robot.independent_joints]
     words = {
@@ -106,6 +105,12 @@ def c_header_text(
         Template(SELF_TEST).substitute(words | _checked(robot, predict, in_time=remembers)),
     ]
     return "\n".join(parts)
+
+
+def c_name(robot: Robot) -> str:
+    """Return the robot's name as C takes it, with which all names of its header begin."""
+    name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
+    return f"robot_{name}" if name[0].isdigit() else name
 
 
 def _tables(robot: Robot, links: Array, name: str) -> list[str]:

@@ -330,7 +330,7 @@ def own_urdf(robot: Robot) -> Path | None:
 def _text(what: Model | FullModel | Robot, suffix: str) -> str:
     match suffix:
         case ".h":
-            return _header(what)
+            return header_text(what)
         case ".json":
             return json_text(_tables(what))
         case ".toml":
@@ -356,7 +356,12 @@ def _tables(what: Model | FullModel | Robot) -> dict[str, Any]:
     return plain_tables(full.robot, full, full.fitted)
 
 
-def _header(what: Model | FullModel | Robot) -> str:
+def header_text(what: Model | FullModel | Robot) -> str:
+    """Return the C header of a fitted model, a robot with all parameters, or one whose file gives its inertias.
+
+    Raises:
+        FitError: a compensation is a Python function, or a link has no inertia.
+    """
     if isinstance(what, Model):
         laws = () if what.friction is None else what.friction.elements
         origin = f"fitted, verdict {what.verdict.word}"

@@ -16,9 +16,11 @@ from jointbench.arrays import Array
 from jointbench.bench import Feedforward
 from jointbench.identification import Model, fit
 from jointbench.identification.feedforward import planned_torque
+from jointbench.identification.friction.law import Form, LawElement
 from jointbench.identification.predictor import DriveTorque
 from jointbench.model import model_columns
 from jointbench.results import FullModel, export
+from jointbench.results.c_header import c_header_text
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
 from jointbench.tests.results.peers import ROBOTS, full_model, motion
 
@@ -75,6 +77,13 @@ def currents_in_c(what: FullModel | Model, folder: Path, width: float, moves: tu
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, currents)]
     library.planned(len(currents), *pointers[:3], ctypes.c_double(width), pointers[3])
     return currents
+
+
+def c_header_text_with_all_laws() -> str:
+    """cobot6's header with an element of every form at every joint."""
+    full = full_model("cobot6")
+    laws = [(j, LawElement(form, 0.5, 2.0)) for j in range(6) for form in Form]
+    return c_header_text(full.robot, full.standard_parameters, full.drive_parameters, laws=laws)
 
 
 def assert_same_currents(model: Model, folder: Path, width: float) -> None:
@@ -171,6 +180,27 @@ def test_any_words_are_fit_for_comments(tmp_path: Path) -> None:
     path = export(dataclasses.replace(full, robot=robot), tmp_path / "arm.h")
     ran = subprocess.run([compiled(path, tmp_path / "arm", "-x", "c", "-DROBOT_7_AXIS_ARM___SELF_TEST")], check=False)
     assert ran.returncode == 0
+
+
+@needs_compiler
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm (binutils) on this machine")
+def test_it_calls_nothing_but_mathematics(tmp_path: Path) -> None:
+    """No allocation, no output, no lock: the symbols left to the linker are functions of math.h."""
+    text = c_header_text_with_all_laws()
+    (tmp_path / "model.h").write_text(text, encoding="utf-8")
+    source = tmp_path / "model.c"
+    source.write_text(
+        '#include "model.h"\nvoid f(const double *q, double *i);\nvoid f(const double *q, double *i)\n'
+        "{ cobot6_feedforward(q, q, q, 0.01, i); cobot6_limit_current(i); cobot6_inverse_dynamics(q, q, q, i); }\n"
+    )
+    undefined = subprocess.run(
+        ["nm", "-u", compiled(source, tmp_path / "model.o", "-c", "-fno-stack-protector")],
+        check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    called = set(undefined) - {"U", "_GLOBAL_OFFSET_TABLE_"}
+    assert called <= {"sin", "cos", "sincos", "exp", "tanh"}
+    assert {"exp", "tanh"} <= called
+    assert not re.search(r"\b(while|goto|malloc|do)\b", text[text.index("#ifndef") : text.index("_SELF_TEST\n")])
 
 
 @needs_compiler

@@ -1,0 +1,1 @@
+#include "ros2_control_interface.hpp"
