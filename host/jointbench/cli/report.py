@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Validates or compares afresh and writes the page; two models, or two runs with theirs, are compared."""
+    """Validates or compares afresh and writes the page; exit code 1 when the one verdict on a model is "refused".
+
+    Two models, or two runs with theirs, are compared.
+    """
     first, second = Path(options.first), Path(options.second)
     out: str | None = options.out
     with console.working("drawing the report"):
@@ -49,7 +52,7 @@ def _of_one(first: Path, second: Path, verification: str | None, out: str | None
     path = write_report(out or PAGE, model, fit_run, validation, verification_run)
     console.say(headline(Evidence(model, fit_run, validation, verification_run, None)))
     console.say(f"report: {path}")
-    return Result("report", fields={"report": path})
+    return Result("report", fields={"report": path}, refused=validation.verdict.is_refused)
 
 
 def _of_two(first: Path, second: Path, out: str | None, console: Console) -> Result:
