@@ -35,9 +35,9 @@ _FILES = {
 
 
 def ros2_package_name(robot: Robot) -> str:
-    """Return the package's name, such as "cobot6_feedforward": lower-case letters, digits and single underscores."""
+    """Return the package's name, such as "cobot6_feedforward_controller": lower-case letters, digits, underscores."""
     words = re.sub(r"[^a-z0-9]+", "_", robot.name.lower()).strip("_") or "robot"
-    return f"{'robot_' if words[0].isdigit() else ''}{words}_feedforward"
+    return f"{'robot_' if words[0].isdigit() else ''}{words}_feedforward_controller"
 
 
 def write_ros2_package(what: Model | FullModel | Robot, folder: str | Path, *, replace: bool = False) -> Path:

@@ -15,6 +15,7 @@ import jointbench as jb
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification import FitSettings, Model, load_model
+from jointbench.identification.feedforward import planned_torque
 from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
 from jointbench.identification.friction.model_memory import MemoryColumns, axes_of
@@ -35,6 +36,7 @@ from jointbench.tests.identification.synthetic import (
     truth,
 )
 from jointbench.tests.results.test_c_header import assert_same_currents, compiled, needs_compiler
+from jointbench.tests.results.test_ros2_package import built, played
 
 STEP = 1e-3
 NOISE_NM = 0.02
@@ -363,6 +365,18 @@ def test_c_carries_the_stops(model: Model, kind: str, share: float, tmp_path: Pa
 @needs_compiler
 def test_c_feeds_a_planned_motion_forward_as_the_host_does(model: Model, tmp_path: Path):
     assert_same_currents(model, tmp_path, 0.02)
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_ros_2_controller_keeps_the_state(model: Model, tmp_path: Path):
+    plan = excitation(ROBOT, 7)
+    time = np.linspace(0.0, 0.25 * plan.period, 1000)
+    found = played(built(model, tmp_path), *plan.evaluate(time))
+    expected = planned_torque(model, plan, time)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    without = planned_torque(model.coulomb_viscous, plan, time)
+    assert np.abs(without - expected).max() > 0.05 * np.abs(expected).max()  # so that the test can fail
 
 
 def test_files_without_a_state_say_so(model: Model, tmp_path: Path):
