@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from jointbench.errors import FitError
 from jointbench.identification.model import Model
 from jointbench.identification.predictor import DriveTorque, leading_parameters
 from jointbench.model import Robot
-from jointbench.model.model_columns import model_columns
+from jointbench.model.model_columns import compensation_columns, model_columns
 from jointwire import BY_NAME
 
 FRICTION_WIDTH = 0.01
@@ -44,8 +45,8 @@ def planned_torque(
         trajectory: the planned motion.
         time: at which [s], ascending and within the trajectory, shape (n,).
         friction_width: w [rad/s; m/s].
-        with_offset: whether the constants in the torque of each drive are kept; they are mostly what the sensor the
-            model was fitted to reads at no torque.
+        with_offset: whether the constants in the torque of each drive are kept, as of `sensor_offset`; they are mostly
+            what the sensor the model was fitted to reads at no torque.
 
     Returns:
         Torque [N·m or N], shape (n, n_joints).
@@ -59,7 +60,7 @@ def planned_torque(
     torque = model.predict(q, dq, ddq)
     drives = DriveTorque.of(model.robot, leading_parameters(model).drives)
     if not with_offset:
-        torque = torque - drives.offset
+        torque = torque - sensor_offset(model)
     if model.memory is None:
         speeds = dq @ drives.speeds.T
         torque = torque + (np.tanh(speeds / friction_width) - np.sign(speeds)) @ drives.coulomb.T
@@ -70,6 +71,27 @@ def planned_torque(
         below = model.friction.torque(projected, model.parameters, -tiny)
         torque = torque + 0.5 * (above - below) * (np.tanh(dq / friction_width) - np.sign(dq))
     return torque * model.robot.modelled
+
+
+def sensor_offset(model: Model) -> Array:
+    """Constants in the torque of the drives that stand for nothing else.
+
+    A constant that is one base parameter with another, such as the preload of a spring or the weight that a lift
+    carries, is left out: the arm needs that torque.
+
+    Args:
+        model: whose constants they are.
+
+    Returns:
+        Torque [N·m or N], shape (n_joints,).
+    """
+    names = model.base.full_names
+    drives = leading_parameters(model).drives.copy()
+    first = 10 * model.robot.n_links
+    for row, column in zip(model.base.grouping, model.base.columns.tolist(), strict=True):
+        if names[column].endswith(".offset") and np.count_nonzero(row) > 1:
+            drives[column - first] = 0.0
+    return DriveTorque.of(model.robot, drives).offset
 
 
 def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
@@ -90,6 +112,44 @@ def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
     full = leading_parameters(model)
     behind = np.concatenate((full.links, np.zeros_like(full.drives), full.compensations))
     return (columns @ behind).reshape(q.shape) * model.robot.modelled
+
+
+class TorqueParts(NamedTuple):
+    """Parts of a planned torque at the joints [N·m or N], shape (n, n_joints) each; they add up to it.
+
+    Attributes:
+        rigid_body: of links and rotors.
+        springs: of the compensations, with the constants that are one base parameter with theirs.
+        friction: of the drives.
+    """
+
+    rigid_body: Array
+    springs: Array
+    friction: Array
+
+
+def torque_parts(
+    model: Model, trajectory: Trajectory, time: Array, *, friction_width: float = FRICTION_WIDTH
+) -> TorqueParts:
+    """Split `planned_torque` into rigid body, springs and friction.
+
+    Args:
+        model, trajectory, time, friction_width: as of `planned_torque`.
+
+    Raises:
+        FitError: the width is not positive.
+    """
+    whole = planned_torque(model, trajectory, time, friction_width=friction_width)
+    full, (q, dq, ddq) = leading_parameters(model), trajectory.evaluate(time)
+    drives = DriveTorque.of(model.robot, full.drives)
+    springs = np.zeros_like(q)
+    if model.robot.compensations:
+        columns, _ = compensation_columns(model.robot, q, dq, ddq)
+        springs = (columns @ full.compensations).reshape(q.shape) * model.robot.modelled
+    kept = (drives.offset - sensor_offset(model)) * model.robot.modelled
+    rotors = ddq @ drives.inertia.T * model.robot.modelled
+    rigid_body = gear_torque(model, trajectory, time) - springs + rotors
+    return TorqueParts(rigid_body, springs + kept, whole - rigid_body - springs - kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +265,43 @@ def feedforward_of_model(
             f"the model is of robot {robot.name!r} with {robot.drive_train.n_motors} motors, the bench has "
             f"{len(facts)}; take the model that was fitted on this bench"
         )
+    # Tick by tick, for friction with memory goes on from sample to sample.
+    time = command_times(trajectory, facts, current_lag)
+    torque = planned_torque(model, trajectory, time, friction_width=friction_width, with_offset=with_offset)
+    return feedforward_of_torque(torque, robot, trajectory, facts, current_lag=current_lag)
+
+
+def command_times(trajectory: Trajectory, facts: Sequence[Facts], current_lag: float = 0.0) -> Array:
+    """Times for whose torque the commands of a motion stand, a tick each: half a tick and the lag after it [s].
+
+    Args:
+        trajectory: what is played.
+        facts: of each motor's board.
+        current_lag: of the current behind its command [s].
+
+    Returns:
+        Times, ascending and within the motion, shape (n_ticks + 1,).
+    """
     tick, knot_ticks = facts[0].tick_period, facts[0].knot_ticks
     steps = round(trajectory.period / (tick * knot_ticks))
-    # Tick by tick, for friction with memory goes on from sample to sample.
     ticks = np.arange(steps * knot_ticks + 1, dtype=np.float64)
-    time = np.clip((ticks + 0.5) * tick + current_lag, 0.0, trajectory.period)
-    torque = planned_torque(model, trajectory, time, friction_width=friction_width, with_offset=with_offset)[
-        ::knot_ticks
-    ]
-    of_torque = Feedforward.of_joint_torque(torque, robot)
-    ddq = trajectory.evaluate(time[::knot_ticks])[2]
+    return np.clip((ticks + 0.5) * tick + current_lag, 0.0, trajectory.period)
+
+
+def feedforward_of_torque(
+    torque: Array, robot: Robot, trajectory: Trajectory, facts: Sequence[Facts], *, current_lag: float = 0.0
+) -> Feedforward:
+    """Feed-forward of a joint torque along a trajectory, less what the servo's velocity observer adds by its lag.
+
+    Args:
+        torque: at `command_times` [N·m or N], shape (n_ticks + 1, n_joints).
+        robot: its drives.
+        trajectory, facts, current_lag: as of `command_times`.
+
+    Raises:
+        ShapeError: the torque is not of this robot's joints.
+    """
+    knot_ticks = facts[0].knot_ticks
+    of_torque = Feedforward.of_joint_torque(torque[::knot_ticks], robot)
+    ddq = trajectory.evaluate(command_times(trajectory, facts, current_lag)[::knot_ticks])[2]
     return Feedforward(of_torque.motor_current_A - observer_current(robot, facts, ddq))

@@ -1,5 +1,6 @@
 """Feed-forward of a model: its torque with friction smoothed, through the drives, without the observer's lag."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,8 +16,11 @@ from jointbench.identification.feedforward import (
     motor_reference,
     observer_current,
     planned_torque,
+    sensor_offset,
+    torque_parts,
 )
 from jointbench.identification.predictor import DriveTorque, leading_parameters
+from jointbench.model import base_parameters, spring
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
 from jointwire import BY_NAME
 
@@ -52,6 +56,33 @@ def test_only_the_sign_of_friction_is_smoothed_and_the_offset_left_out() -> None
     np.testing.assert_allclose(hard[moving], model().predict(q, dq, ddq)[moving], atol=1e-9)
     with pytest.raises(FitError, match=r"friction_width = 0 rad/s must be above 0"):
         planned_torque(model(), MOTION, time, friction_width=0.0)
+
+
+def test_the_parts_of_a_torque_add_up_and_are_those_of_its_parameters() -> None:
+    time = np.linspace(0.1, MOTION.period - 0.1, 50)
+    parts = torque_parts(model(), MOTION, time, friction_width=0.02)
+    np.testing.assert_allclose(sum(parts), planned_torque(model(), MOTION, time, friction_width=0.02), atol=1e-9)
+    _, dq, ddq = MOTION.evaluate(time)
+    drives = DriveTorque.of(ROBOT, leading_parameters(model()).drives)
+    friction = dq @ drives.viscous.T + np.tanh(dq / 0.02) @ drives.coulomb.T
+    np.testing.assert_allclose(parts.friction, friction, atol=1e-9)
+    np.testing.assert_allclose(parts.rigid_body, gear_torque(model(), MOTION, time) + ddq @ drives.inertia.T, atol=1e-9)
+    assert not parts.springs.any()  # there are none
+
+
+def test_the_preload_of_a_spring_is_no_offset_of_a_sensor() -> None:
+    robot = replace(ROBOT, compensations=(spring("lift", "j2"),))
+    base = base_parameters(robot)
+    full = dict.fromkeys(base.full_names, 0.0)
+    full |= {"lift.stiffness": 7.0, "lift.preload": -2.1, "j2.viscous": 2.0, "j1.offset": 0.4}
+    sprung = replace(model(), robot=robot, base=base, parameters=base.group(list(full.values())))
+    time = np.linspace(0.1, MOTION.period - 0.1, 50)
+    q, dq, _ = MOTION.evaluate(time)
+    parts = torque_parts(sprung, MOTION, time)
+    np.testing.assert_allclose(parts.springs[:, 1], 7.0 * q[:, 1] - 2.1, atol=1e-9)
+    np.testing.assert_allclose(parts.friction[:, 1], 2.0 * dq[:, 1], atol=1e-9)
+    np.testing.assert_allclose(planned_torque(sprung, MOTION, time)[:, 0], 0.0, atol=1e-9)
+    np.testing.assert_allclose(sensor_offset(sprung), [0.4, 0.0], atol=1e-9)
 
 
 def test_gears_carry_what_rotors_and_friction_do_not_take() -> None:
