@@ -15,9 +15,11 @@ from jointbench.identification import Model, load_model
 from jointbench.model import Robot, load_robot
 from jointbench.results import (
     BODIES,
+    MJCF,
     SUFFIXES,
     FullModel,
     export,
+    left_out,
     own_urdf,
     ros2_package_name,
     write_ros2_package,
@@ -46,6 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="where that URDF's joints are when the model's are at zero (0; mm for joints that slide)",
     )
+    parser.add_argument(
+        "--resistance",
+        metavar="OHM",
+        nargs="+",
+        type=float,
+        help="of each motor's winding, or one for all: MJCF gets dcmotor actuators, their control a voltage",
+    )
     parser.add_argument("--from", metavar="URDF", dest="source", help="a URDF whose text is kept but for its inertias")
 
 
@@ -55,6 +64,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     robot = what.robot if isinstance(what, Model) else what
     for edit in what.edits if isinstance(what, Model) else ():
         console.say(f"warning: the model was {edit}")
+    if options.resistance is not None and (options.to or not any(Path(name).suffix in MJCF for name in options.out)):
+        raise FitError(
+            f"--resistance is for MJCF; {' and '.join(options.out)} has no place for it: name a file .xml or .mjcf"
+        )
     if options.to is not None:
         return _package(what, options, console)
     full: FullModel | None = None
@@ -65,10 +78,15 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                 full = _full(what, console)
             subject = full
         source = options.source if suffix == ".urdf" else None
-        path = export(subject, name, source=source, zeros=_zeros(robot, options.zeros))
+        ohm = options.resistance if suffix in MJCF else None
+        path = export(subject, name, source=source, zeros=_zeros(robot, options.zeros), resistance=ohm)
         console.say(f"{path}: {_meaning(robot, suffix, options.source)}")
         if suffix in BODIES and full is not None and full.without_memory:
             console.say(f"warning: {path}: {full.without_memory}")
+        if suffix in MJCF and full is not None:
+            for line in left_out(full, ohm):
+                if line != full.without_memory:
+                    console.say(f"not in {path}: {line}")
     return Result("export", fields={"files": options.out})
 
 

@@ -4,8 +4,9 @@ from jointbench.results.content import Fact, ledger_table
 from jointbench.results.conversion import ENDINGS, FORMATS, convert, import_converted, is_converted
 from jointbench.results.digits import NOT_A_NUMBER, count, percent
 from jointbench.results.evidence import ComparisonEvidence, Evidence, PressureModel
-from jointbench.results.export import BODIES, SUFFIXES, export, own_urdf
+from jointbench.results.export import BODIES, MJCF, SUFFIXES, export, own_urdf
 from jointbench.results.full_model import FullModel
+from jointbench.results.mjcf import left_out
 from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
 from jointbench.results.reports import (
     check_picture,
@@ -23,6 +24,7 @@ __all__ = [
     "BODIES",
     "ENDINGS",
     "FORMATS",
+    "MJCF",
     "NOT_A_NUMBER",
     "SUFFIXES",
     "ComparisonEvidence",
@@ -42,6 +44,7 @@ __all__ = [
     "is_converted",
     "key_picture",
     "ledger_table",
+    "left_out",
     "own_urdf",
     "percent",
     "plain",

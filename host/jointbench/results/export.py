@@ -43,6 +43,9 @@ SUFFIXES = {
 BODIES = (".urdf", ".xml", ".mjcf")
 """Kinds that hold bodies, and so only what bodies can have."""
 
+MJCF = (".xml", ".mjcf")
+"""Kinds that are read by MuJoCo."""
+
 
 def plain_tables(robot: Robot, full: FullModel | None, model: Model | None) -> dict[str, Any]:
     """All that is known of a robot's dynamics.
@@ -275,8 +278,9 @@ def _known(value: Any) -> Any:
 
 
 def export(
-    what: Model | FullModel | Robot, path: str | Path, *, source: str | Path | None = None, zeros: ArrayLike = 0.0
-) -> Path:
+    what: Model | FullModel | Robot, path: str | Path, *, source: str | Path | None = None, zeros: ArrayLike = 0.0,
+    resistance: ArrayLike | None = None,
+) -> Path:  # fmt: skip
     """Write a model for other programs: .urdf, .xml or .mjcf, .h, .json, .toml.
 
     URDF and MJCF take parameters of all links and drives: of a fitted model physically possible ones that give its base
@@ -289,6 +293,7 @@ def export(
             robot was read from, if it is one and there; else the URDF is written from scratch, without meshes.
         zeros: positions of that file's joints where the robot's are zero [rad or m], in the robot's order,
             shape (n_joints,), or one for all.
+        resistance: of the motors' windings [Ω], shape (n_motors,), or one for all: MJCF gets `dcmotor` actuators.
 
     Returns:
         The path.
@@ -318,7 +323,9 @@ def export(
         if kept is not None and path.is_file() and kept.is_file() and path.samefile(kept):
             raise FitError(f"{path} is the file whose text is kept, and would be lost; write to another one")
         return write_urdf(full, path, kept, zeros)
-    return write_file(path, _text(what, path.suffix))
+    if resistance is not None and path.suffix not in MJCF:
+        raise FitError(f"{path.name} has no place for the motors' resistance; only .xml and .mjcf do")
+    return write_file(path, _text(what, path.suffix, resistance))
 
 
 def own_urdf(robot: Robot) -> Path | None:
@@ -327,7 +334,7 @@ def own_urdf(robot: Robot) -> Path | None:
     return path if path.suffix == ".urdf" and path.is_file() else None
 
 
-def _text(what: Model | FullModel | Robot, suffix: str) -> str:
+def _text(what: Model | FullModel | Robot, suffix: str, resistance: ArrayLike | None) -> str:
     match suffix:
         case ".h":
             return header_text(what)
@@ -336,7 +343,7 @@ def _text(what: Model | FullModel | Robot, suffix: str) -> str:
         case ".toml":
             return toml_tables(_tables(what))
         case _:
-            return mjcf_text(_full_model(what))
+            return mjcf_text(_full_model(what), resistance)
 
 
 def _full_model(what: Model | FullModel | Robot) -> FullModel:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.model import Capsule, Joint, Link
-from jointbench.results.full_model import FullModel, JointDrive
+from jointbench.model import Capsule, Joint, Link, Robot
+from jointbench.results.digits import torque_unit
+from jointbench.results.full_model import FullModel, JointDrive, SharedMotor
+from jointbench.results.origin import origin_lines
 from jointbench.results.robot_description import attributes, base_name, comment
 
 _INDENT = "  "
@@ -18,22 +21,33 @@ _NEXT_TO_NOTHING = 1e-6
 _ROUNDING = 1e-9  # of a joint's rotor inertia or friction less that of the motor it shares
 
 
-def mjcf_text(model: FullModel) -> str:
-    """The robot in MuJoCo's format.
+def mjcf_text(model: FullModel, resistance: ArrayLike | None = None) -> str:
+    """Write the robot in MuJoCo's format.
 
     A joint's rotor inertia is its `armature`, its friction `damping` and `frictionloss`; a motor that several joints
     turn is a tendon with the same three; joints that follow others are equality constraints; a base that moves has a
-    free joint. Capsules are there to be seen and collide with nothing. Torque offsets are comments.
+    free joint. Capsules are there to be seen and collide with nothing. What MJCF cannot represent is in comments, as
+    `left_out` lists it.
+
+    Args:
+        model: values of all parameters.
+        resistance: of each motor's winding [Ω], shape (n_motors,) or one for all. Motors are then `dcmotor` actuators
+            with the voltage as control; without it, each driven joint has a `motor` with the torque as control.
+
+    Returns:
+        The text of the file.
 
     Raises:
-        FitError: no body can have a link's inertia, no drive its values, or joints have more friction or inertia
-            together than each by itself.
+        FitError: no body can have a link's inertia, no drive its values, joints have more friction or inertia together
+            than each by itself, or the resistances are not positive or not one for each motor.
     """
     robot = model.robot
+    ohm = None if resistance is None else _checked(robot, resistance)
     lines = [
         f"<mujoco{attributes(model=robot.name)}>",
         comment(f"{robot.name}: written by Jointbench; {robot.source}"),
-        *map(comment, model.unsaid),
+        *map(comment, origin_lines(robot, model.fitted)),
+        *(comment(f"not in this file: {line}") for line in left_out(model, ohm)),
         *_compiler(model),
         f"<option{attributes(gravity=robot.gravity)}/>",
         "<worldbody>",
@@ -41,10 +55,47 @@ def mjcf_text(model: FullModel) -> str:
         "</worldbody>",
         *_section("tendon", _tendons(model)),
         *_section("equality", _equalities(model)),
-        *_section("actuator", _actuators(model)),
+        *_section("actuator", _actuators(model) if ohm is None else _dc_motors(model, ohm)),
         "</mujoco>",
     ]
     return "\n".join([lines[0], *_indented(lines[1:-1]), lines[-1], ""])
+
+
+def left_out(model: FullModel, resistance: ArrayLike | None = None) -> tuple[str, ...]:
+    """List what MJCF cannot represent of a model, or what the file lacks for want of a value.
+
+    Args:
+        model: values of all parameters.
+        resistance: as of `mjcf_text`.
+
+    Returns:
+        A line for each torque offset, compensation and friction law; for the currents, where the motors' resistance is
+        not given; and for each motor without a torque constant, where it is.
+    """
+    offsets = tuple(
+        f"torque offset of {name}, {drive.offset:.6g} {torque_unit(model.robot, j)}"
+        for j, (name, drive) in enumerate(zip(model.robot.joint_names, model.drives, strict=True))
+        if drive.offset
+    )
+    drives = model.robot.drive_train.drives
+    if resistance is None:
+        known = any(drive.torque_constant for drive in drives)
+        currents = ("torque constants and current limits; `dcmotor` actuators need the resistance of the windings",)
+        return (*model.unsaid, *offsets, *(currents if known else ()))
+    unknown = [drive.name for drive in drives if drive.kind != "none" and not drive.torque_constant]
+    return (*model.unsaid, *offsets, *(f"dcmotor of {name}, whose torque constant is not known" for name in unknown))
+
+
+def _checked(robot: Robot, resistance: ArrayLike) -> Array:
+    """Return one resistance for each motor."""
+    given, motors = np.atleast_1d(np.asarray(resistance, dtype=np.float64)), robot.drive_train.n_motors
+    if given.shape not in ((1,), (motors,)) or not np.all(given > 0.0) or not np.all(np.isfinite(given)):
+        names = ", ".join(drive.name for drive in robot.drive_train.drives)
+        raise FitError(
+            f"resistance = {given.tolist()} Ω must be positive, one for all or one for each of the {motors} motors of "
+            f"robot {robot.name!r}: {names}; motors' data sheets have it, phase to phase"
+        )
+    return np.broadcast_to(given, (motors,))
 
 
 def _compiler(model: FullModel) -> list[str]:
@@ -136,10 +187,7 @@ def _joint(joint: Joint, drive: JointDrive) -> list[str]:
     given = {name: value for name, value in known.items() if value is not None}
     limits = {"range": joint.position_limits, "actuatorfrcrange": (-joint.torque_limit, joint.torque_limit)}
     finite = {name: values for name, values in limits.items() if np.all(np.isfinite(values))}
-    line = f"<joint{attributes(name=joint.name, type_=kind, axis=joint.axis, **finite, **given)}/>"
-    if drive.offset is None:
-        return [line]
-    return [line, comment(f"torque offset of {joint.name}: {drive.offset:.6g} [SI]; MJCF has no place for it")]
+    return [f"<joint{attributes(name=joint.name, type_=kind, axis=joint.axis, **finite, **given)}/>"]
 
 
 def _geoms(model: FullModel, joint: int) -> list[str]:
@@ -200,6 +248,42 @@ def _actuators(model: FullModel) -> list[str]:
         f"<motor{attributes(name=joint.name, joint=joint.name, ctrlrange=(-joint.torque_limit, joint.torque_limit))}/>"
         for joint in driven
     ]
+
+
+def _dc_motors(model: FullModel, resistance: Array) -> list[str]:
+    """A DC motor for each drive with a torque constant, its control the voltage, its gear that of the drive train.
+
+    Torque at the motor = K / R (voltage - K gear dq), within ± K times the current limit.
+    """
+    robot, train = model.robot, model.robot.drive_train
+    lines: list[str] = []
+    for drive, row, ohm in zip(train.drives, train.matrix, resistance.tolist(), strict=True):
+        if drive.kind == "none" or not drive.torque_constant:
+            continue
+        turned, limit = np.flatnonzero(row).tolist(), drive.current_limit
+        if len(turned) == 1:
+            where, gear = {"joint": robot.joint_names[turned[0]]}, float(row[turned[0]])
+        else:
+            motor, gear = _shared(model, row)
+            where = {"tendon": motor.name}
+        most = {"saturation": (0.0, limit, 0.0)} if np.isfinite(limit) else {}
+        values = attributes(
+            name=drive.name, **where, gear=gear, motorconst=drive.torque_constant, resistance=ohm, **most
+        )
+        lines.append(f"<dcmotor{values}/>")
+    return lines
+
+
+def _shared(model: FullModel, row: Array) -> tuple[SharedMotor, float]:
+    """Return the tendon along which a motor turns joints, and the motor's turns per its length [rad/rad, rad/m]."""
+    for motor in model.shared_motors:
+        gear = float(row @ motor.shares / (motor.shares @ motor.shares))
+        if np.allclose(gear * motor.shares, row, rtol=_ROUNDING, atol=0.0):
+            return motor, gear
+    raise FitError(
+        f"robot {model.robot.name!r}: no shared motor turns its joints as {row.tolist()}; export without resistances, "
+        f"which writes torques at the joints"
+    )
 
 
 def _quaternion(rotation: Array) -> Array:

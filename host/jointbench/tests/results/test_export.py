@@ -129,6 +129,17 @@ def test_the_verb_writes_what_is_asked_for(model: Model, tmp_path: Path, capsys:
     assert (tmp_path / "kept.urdf").read_bytes() == Path(files[0]).read_bytes()
 
 
+def test_the_verb_names_what_mjcf_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "arm.xml"
+    assert _verb("cobot6", "--out", str(file)) == 0
+    assert f"not in {file}: torque constants and current limits; `dcmotor` actuators need" in capsys.readouterr().out
+    assert _verb("cobot6", "--out", str(file), "--resistance", "1.2") == 0
+    assert "not in" not in capsys.readouterr().out
+    assert file.read_text(encoding="utf-8").count("<dcmotor ") == 6
+    assert _verb("cobot6", "--out", str(tmp_path / "arm.h"), "--resistance", "1.2") == 2
+    assert "--resistance is for MJCF" in capsys.readouterr().err
+
+
 def test_the_verb_says_in_a_sentence_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _verb("tx40", "--out", str(tmp_path / "robot.urdf")) == 2
     said = capsys.readouterr().err

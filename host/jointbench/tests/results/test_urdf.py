@@ -15,6 +15,7 @@ from jointbench.errors import FitError, ShapeError
 from jointbench.model import (
     FreeBaseMotion,
     Link,
+    compensation_parameter_names,
     drive_columns,
     energy,
     floating_inverse_dynamics,
@@ -25,7 +26,7 @@ from jointbench.model import (
 from jointbench.model.joint import as_matrix
 from jointbench.results import FullModel
 from jointbench.results import export as write
-from jointbench.results.mjcf import mjcf_text
+from jointbench.results.mjcf import left_out, mjcf_text
 from jointbench.results.robot_description import roll_pitch_yaw
 from jointbench.results.urdf import urdf_text
 from jointbench.tests.model.conftest import _random_robot
@@ -404,6 +405,64 @@ def test_a_free_base_moves_as_ours() -> None:
         )[0]
         found = np.concatenate([turn.T @ data.qfrc_inverse[:3], data.qfrc_inverse[3:]])
         assert_same(found, expected)
+
+
+@pytest.mark.parametrize("name", ["cobot6", "nursing_arm", "modular7"])
+def test_all_friction_is_ours_where_joints_move(name: str) -> None:
+    """MuJoCo's inverse dynamics of a random motion are rigid body, rotors, viscous and Coulomb friction together."""
+    full = full_model(name)
+    robot, (q, dq, ddq) = full.robot, motion(full.robot, samples=20)
+    dq = np.sign(dq) * np.maximum(np.abs(dq), 0.2)
+    columns, names = drive_columns(robot, dq, ddq)
+    here = [not each.endswith("offset") for each in names]
+    expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
+    expected += (columns[:, here] @ full.drive_parameters[here]).reshape(expected.shape)
+    model = mujoco.MjModel.from_xml_string(mjcf_text(full))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
+    # MuJoCo's Coulomb friction is a soft constraint, full above about 0.01 rad/s: to rounding the model's at 0.2 rad/s.
+    assert_same(mujoco_torques(model, robot, q, dq, ddq), expected)
+
+
+@pytest.mark.parametrize("name", ["cobot6", "nursing_arm"])
+def test_a_dc_motor_turns_voltage_into_the_drives_torque(name: str) -> None:
+    full = full_model(name)
+    robot, train, (q, dq, _) = full.robot, full.robot.drive_train, motion(full.robot, samples=5)
+    model = mujoco.MjModel.from_xml_string(mjcf_text(full, resistance := np.linspace(0.5, 2.0, train.n_motors)))
+    model.jnt_actfrclimited[:] = 0
+    constants = np.array([drive.torque_constant for drive in train.drives])
+    limits = np.array([drive.current_limit for drive in train.drives])
+    actuators = [named(model, "actuator", drive.name) for drive in train.drives]
+    rows = [model.jnt_dofadr[named(model, "joint", joint)] for joint in robot.joint_names]
+    data, clipped = mujoco.MjData(model), 0
+    for at, speed in zip(q, dq, strict=True):
+        back = constants * (train.matrix @ speed)
+        for voltage in (back + 0.5 * limits * resistance, back - 3.0 * limits * resistance):
+            data.qpos[:], data.qvel[rows], data.ctrl[actuators] = at, speed, voltage
+            mujoco.mj_forward(model, data)
+            current = np.clip((voltage - back) / resistance, -limits, limits)
+            clipped += int(np.any(np.abs(current) == limits))
+            assert_same(data.qfrc_actuator[rows], train.joint_torque(constants * current))
+    assert clipped == 5
+
+
+def test_what_mjcf_cannot_represent_is_named() -> None:
+    full = full_model("rehab_arm")
+    names = compensation_parameter_names(full.robot)
+    assert names  # its springs are what MJCF has no place for here
+    text = mjcf_text(full)
+    for line in left_out(full):
+        assert f"<!-- not in this file: {line} -->" in text
+    named_there = " ".join(left_out(full))
+    assert all(compensation.name in named_there for compensation in full.robot.compensations)
+    assert "torque offset of j1, " in named_there
+    assert "resistance of the windings" in named_there
+    assert "resistance" not in " ".join(left_out(full, 1.0))
+
+
+@pytest.mark.parametrize("resistance", [0.0, -1.0, np.nan, [1.0, 2.0]])
+def test_resistances_that_no_windings_have_are_refused(resistance: float | list[float]) -> None:
+    with pytest.raises(FitError, match=r"must be positive, one for all or one for each of the 6 motors .*: j1, j2"):
+        mjcf_text(full_model("cobot6"), resistance)
 
 
 def test_limits_motors_and_room_come_along() -> None:
