@@ -20,6 +20,7 @@ VERBS: Mapping[str, str] = {
     "sweep": "sweep",
     "run": "run",
     "identify": "identify",
+    "prove": "prove",
     "monitor": "monitor",
     "import": "import_",
     "friction": "friction",

@@ -1,0 +1,305 @@
+"""Prove a model on a bench: play a new motion without and with its feed-forward, and with wrong ones that must fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jointbench.arrays import Array
+from jointbench.bench import Bench, Feedforward, ProgressCallback
+from jointbench.errors import BoardFault, ExcitationError, FitError, JointbenchError
+from jointbench.excitation import Excitation, Workspace, random_excitation
+from jointbench.identification.feedforward import FRICTION_WIDTH, feedforward_of_model, observer_current
+from jointbench.identification.model import Model
+from jointbench.identification.predictor import DriveTorque, leading_parameters
+from jointbench.identification.proof import (
+    BAND_HZ,
+    LEAST_DISTANCE,
+    Control,
+    HeavierLink,
+    Proof,
+    Tracking,
+    check_half,
+    motion_distance,
+    predicted_share,
+    tracking,
+)
+from jointbench.identification.validation import fitted_runs, validate
+from jointbench.model.model_columns import model_columns
+from jointbench.recording import Recorder, open_run
+
+FOLLOWING_OVER_ERROR = 2.0
+"""limit.following in runs with feed-forward over the largest error without."""
+
+TORQUE_OFF, LINK_OFF = 0.8, 0.2
+_SEEDS = 20
+
+
+def fitted_motions(model: Model) -> dict[str, Excitation]:
+    """Return the motions that a model was fitted to, by their runs.
+
+    Raises:
+        FitError: a run's motion is not known, as of an imported log, so that no other can be told from it.
+    """
+    motions: dict[str, Excitation] = {}
+    for run in fitted_runs(model):
+        recorded: Mapping[str, Any] = run.get("recorded", {})
+        if "excitation" not in recorded:
+            raise FitError(
+                f"model of {run.get('run')}: the motion of that run is not in its provenance, so that none can be "
+                "shown to be another; fit a run that `jointbench run` or `identify` recorded"
+            )
+        motions[str(run["run"])] = Excitation.from_dict(dict(recorded["excitation"]))
+    return motions
+
+
+def check_new_motion(model: Model, motion: Excitation) -> float:
+    """Return the distance of a motion from the nearest that the model was fitted to.
+
+    Raises:
+        FitError: it is one of them, or too near to one; a replay of the current of that run would track it as well.
+    """
+    advice = "give another with --plan (`jointbench plan ROBOT --seed N`), or leave --plan out to have one drawn"
+    least = np.inf
+    for name, fitted in fitted_motions(model).items():
+        distance = motion_distance(motion, fitted)
+        if motion.to_dict() == fitted.to_dict():
+            raise FitError(f"the motion is that of run {name}, which the model was fitted to; {advice}")
+        if distance < LEAST_DISTANCE:
+            raise FitError(
+                f"the motion is {distance:.2g} standard deviations from that of run {name}, which the model was "
+                f"fitted to, and must be {LEAST_DISTANCE:g} away at least; {advice}"
+            )
+        least = min(least, distance)
+    return least
+
+
+def draw_motion(model: Model, period: float, seed: int, workspace: Workspace | None = None) -> Excitation:
+    """Draw a random motion that is far enough from those the model was fitted to, by this seed or one after it.
+
+    Raises:
+        FitError: none of 20 seeds gives one.
+        ExcitationError: as of `random_excitation`.
+    """
+    for attempt in range(_SEEDS):
+        motion = random_excitation(model.robot, period=period, seed=seed + attempt, workspace=workspace)
+        try:
+            check_new_motion(model, motion)
+        except FitError:
+            if attempt == _SEEDS - 1:
+                raise
+            continue
+        return motion
+    raise AssertionError
+
+
+@dataclass
+class _Player:
+    """Plays a motion with one feed-forward after the other, each kept under its name."""
+
+    bench: Bench
+    model: Model
+    motion: Excitation
+    out: Path
+    progress: Callable[[str], ProgressCallback] | None
+
+    def __call__(self, name: str, feedforward: Feedforward | None) -> Tracking:
+        bench, motion = self.bench, self.motion
+        bench.move_to(motion.home)
+        about = bench.provenance(excitation=motion.to_dict(), repeats=1, feedforward=name)
+        with Recorder(self.out / name, about) as recorder:
+            bench.play(motion, 1, recorder, self.progress(name) if self.progress else None, feedforward=feedforward)
+        return self.tracking(name, feedforward)
+
+    def tracking(self, name: str, feedforward: Feedforward | None) -> Tracking:
+        """How the run of a name was tracked, with the feed-forward that was played.
+
+        The feed-forward also takes off what the servo's damping pushes too much because its velocity lags. That is no
+        torque of the model's, and is not counted as such.
+        """
+        facts = self.bench.facts
+        knot_period = facts[0].tick_period * facts[0].knot_ticks
+        supplied = None
+        if feedforward is not None:
+            time = np.minimum(knot_period * np.arange(len(feedforward.motor_current_A)), self.motion.period)
+            lag = observer_current(self.bench.robot, facts, self.motion.evaluate(time)[2])
+            supplied = feedforward.motor_current_A + lag
+        run = open_run(self.out / name)
+        return tracking(run, self.motion, self.bench.robot, supplied, knot_period, _offset(self.model))
+
+    def control(self, name: str, feedforward: Feedforward) -> tuple[Tracking | None, str]:
+        """Play what may trip: a fault is cleared, and the bench goes on."""
+        try:
+            return self(name, feedforward), ""
+        except BoardFault as fault:
+            self.bench.clear()
+            return None, str(fault)
+        except ExcitationError as error:
+            return None, f"not played: {error}"
+
+
+def prove(
+    model: Model,
+    bench: Bench,
+    motion: Excitation,
+    out: str | Path,
+    *,
+    controls: bool = False,
+    friction_width: float = FRICTION_WIDTH,
+    told: Callable[[str], None] | None = None,
+    progress: Callable[[str], ProgressCallback] | None = None,
+) -> Proof:
+    """Play a new motion without a model's feed-forward, with half of it, with it, without and with it again.
+
+    The share of feedback is predicted from the first run, before any feed-forward is played. Where half the
+    feed-forward does not halve the error of every joint, it stops. In runs with feed-forward boards trip at twice the
+    largest error of the run without.
+
+    Args:
+        model: of the bench's robot.
+        bench: connected and configured.
+        motion: that the model was not fitted to.
+        out: directory of all runs, to create.
+        controls: whether feed-forward that is wrong on purpose is played, too.
+        friction_width: velocity over which friction changes its sign [rad/s; m/s].
+        told: called with a line on each step.
+        progress: called with a run's name, gives what is called some times a second while it is played.
+
+    Raises:
+        FitError: the motion is one the model was fitted to, or too near; the model is of another robot; or half the
+            feed-forward does not halve the error: names the joint and the likely cause.
+        ExcitationError: the motion may not be played on this bench, or asks for more current than the boards allow.
+        BoardFault, BoardLost, BoardSilent, BoardRefused: the motion was stopped.
+    """
+    say = told or (lambda _: None)
+    robot, out = bench.robot, Path(out)
+    if model.robot.joint_names != robot.joint_names:
+        raise FitError(
+            f"the model is of joints {', '.join(model.robot.joint_names)}, the bench has "
+            f"{', '.join(robot.joint_names)}; take the model that was fitted on this bench"
+        )
+    distance = check_new_motion(model, motion)
+    bench.admit(motion)
+    out.mkdir(parents=True)
+    play = _Player(bench, model, motion, out, progress)
+    modelled = model.robot.modelled
+
+    without = play("without-1", None)
+    validation = validate(model, open_run(out / "without-1"))
+    largest = np.abs(robot.drive_train.motor_motion(without.error)).max(axis=0)
+    feedforward = replace(
+        feedforward_of_model(model, motion, bench.facts, friction_width=friction_width),
+        following_limit_rad=FOLLOWING_OVER_ERROR * largest,
+    )
+    at_10_Hz = validate(model, open_run(out / "without-1"), cutoff_Hz=BAND_HZ)
+    predicted = predicted_share(at_10_Hz, *_planned(model, bench, motion), bench.facts[0].tick_period)
+    joints = [name for name, judged in zip(robot.joint_names, modelled, strict=True) if judged]
+    pairs = zip(joints, predicted.share[modelled], strict=True)
+    say(f"predicted share of feedback: {', '.join(f'{name} {100.0 * share:.1f}' for name, share in pairs)} %")
+    half = play("half", feedforward.scaled(0.5))
+    ratios = half.rms / without.rms
+    say(
+        "error with half the feed-forward over that without: " + ", ".join(f"{ratio:.2f}" for ratio in ratios[modelled])
+    )
+    check_half(ratios, robot.joint_names, modelled)
+    fed = play("with-1", feedforward)
+    again = play("without-2", None)
+    fed_again = play("with-2", feedforward)
+    proof = Proof(
+        robot.joint_names, modelled, (without, again), (fed, fed_again), half, predicted, validation.relative, distance
+    )
+    if not controls:
+        return proof
+    wrong: list[Control] = []
+    for name, (words, other) in _wrong(model, bench, motion, feedforward, friction_width).items():
+        say(f"control: {words}")
+        wrong.append(Control(words, *play.control(name, other)))
+    heavier = _heavier_link(model, bench, motion, feedforward, play, say)
+    return replace(proof, controls=tuple(wrong), heavier=heavier)
+
+
+def _planned(model: Model, bench: Bench, motion: Excitation) -> tuple[Array, Array]:
+    """Torque of the model along the planned motion, tick by tick: all of it, and linear between its knots."""
+    tick, knot_ticks = bench.facts[0].tick_period, bench.facts[0].knot_ticks
+    ticks = np.arange(round(motion.period / tick) + 1)
+    motion_at_ticks = motion.evaluate(np.minimum((ticks + 0.5) * tick, motion.period))
+    torque = (model.predict(*motion_at_ticks) - _offset(model)) * model.robot.modelled
+    knots = ticks[::knot_ticks]
+    return torque, np.stack([np.interp(ticks, knots, own) for own in torque[knots].T], axis=1)
+
+
+def _offset(model: Model) -> Array:
+    """What the torque of each joint reads at no torque [N·m or N], shape (n_joints,)."""
+    return DriveTorque.of(model.robot, leading_parameters(model).drives).offset
+
+
+def _wrong(
+    model: Model, bench: Bench, motion: Excitation, feedforward: Feedforward, friction_width: float
+) -> dict[str, tuple[str, Feedforward]]:
+    """Feed-forward that is wrong on purpose, by the name of its run, and what is wrong with it."""
+    robot, following = bench.robot, feedforward.following_limit_rad
+    torque = robot.drive_train.joint_torque_of_current(feedforward.motor_current_A)
+
+    def of_torque(wrong: Array) -> Feedforward:
+        return replace(Feedforward.of_joint_torque(wrong, robot), following_limit_rad=following)
+
+    # The joint with the smallest torque: what shows there shows anywhere.
+    size = np.where(model.robot.modelled, np.mean(torque**2, axis=0), np.inf)
+    joint = int(size.argmin())
+    flipped = torque.copy()
+    flipped[:, joint] *= -1.0
+    other = random_excitation(robot, period=motion.period, seed=motion.seed + 1000)
+    rigid = replace(feedforward_of_model(_without_friction(model), motion, bench.facts), following_limit_rad=following)
+    another = feedforward_of_model(model, other, bench.facts, friction_width=friction_width)
+    return {
+        "control-scale": (f"torque × {TORQUE_OFF:g}", feedforward.scaled(TORQUE_OFF)),
+        "control-sign": (f"sign of {robot.joint_names[joint]}", of_torque(flipped)),
+        "control-motion": ("another motion's feed-forward", replace(another, following_limit_rad=following)),
+        "control-rigid": ("rigid body alone", rigid),
+    }
+
+
+def _without_friction(model: Model) -> Model:
+    kept = np.array([not name.endswith((".coulomb", ".viscous")) for name in model.names])
+    return replace(model, parameters=model.parameters * kept, friction=None, memory=None)
+
+
+def _heavier_link(
+    model: Model,
+    bench: Bench,
+    motion: Excitation,
+    feedforward: Feedforward,
+    play: _Player,
+    say: Callable[[str], None],
+) -> HeavierLink | None:
+    """Play the feed-forward of the model with that link 20 % heavier which changes a joint's torque most."""
+    facts, robot = bench.facts[0], bench.robot
+    knots = len(feedforward.motor_current_A)
+    time = np.minimum(facts.tick_period * facts.knot_ticks * np.arange(knots), motion.period)
+    columns, _ = model_columns(model.robot, *motion.evaluate(time))
+    try:
+        standard = model.physical.standard_parameters
+    except JointbenchError as error:
+        say(f"no control with a heavier link: {error}")
+        return None
+    torque = robot.drive_train.joint_torque_of_current(feedforward.motor_current_A)
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    best, link, joint, change = 0.0, -1, -1, torque
+    for k in range(model.robot.n_links):
+        full = np.zeros(columns.shape[-1])
+        full[10 * k : 10 * k + 10] = LINK_OFF * standard[10 * k : 10 * k + 10]
+        more = (columns @ full).reshape(len(time), -1) * model.robot.modelled
+        relative = np.where(size > 0.0, np.sqrt(np.mean(more**2, axis=0)) / np.where(size > 0.0, size, 1.0), 0.0)
+        if relative.max() > best:
+            best, link, joint, change = float(relative.max()), k, int(relative.argmax()), more
+    if link < 0:
+        return None
+    name = f"link {link + 1}"
+    say(f"{name} 20 % heavier: {100.0 * best:.1f} % more torque at {robot.joint_names[joint]}")
+    heavier = Feedforward.of_joint_torque(torque + change, robot)
+    played, _ = play.control("heavier-link", replace(heavier, following_limit_rad=feedforward.following_limit_rad))
+    return HeavierLink(name, joint, played)

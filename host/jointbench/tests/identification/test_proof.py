@@ -1,0 +1,95 @@
+"""Figures of a proof: distance of motions, share of feedback, what half a feed-forward tells, and the verdict."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jointbench.errors import FitError
+from jointbench.excitation import random_excitation
+from jointbench.identification.proof import (
+    LEAST_DISTANCE,
+    Control,
+    PredictedShare,
+    Proof,
+    Tracking,
+    check_half,
+    motion_distance,
+)
+from jointbench.model import load_robot
+
+NAMES = ("j1", "j2")
+BOTH = np.array([True, True])
+TIME = np.arange(0.0, 4.0, 1e-3)
+TORQUE = np.stack([10.0 * np.sin(2.0 * np.pi * TIME), 4.0 * np.cos(3.0 * np.pi * TIME)], axis=1)
+
+
+def played(error: float, model: float) -> Tracking:
+    """A motion of that tracking error [rad], whose feed-forward is this share of the torque."""
+    errors = np.full_like(TORQUE, error)
+    return Tracking(errors, None, TORQUE, model * TORQUE, 1e-3)
+
+
+def proof(model: float = 0.97) -> Proof:
+    predicted = PredictedShare(np.full(2, 0.03), np.full(2, 0.01), np.full(2, 0.05))
+    without, fed = played(2e-3, 0.0), played(1e-4, model)
+    return Proof(
+        NAMES, BOTH, (without, without), (fed, fed), played(1e-3, 0.5 * model), predicted, np.full(2, 0.03), 0.5
+    )
+
+
+def test_a_motion_again_is_at_no_distance_and_random_ones_are_far() -> None:
+    robot = load_robot("cobot6")
+    motions = [random_excitation(robot, period=4.0, seed=seed) for seed in (1, 2)]
+    assert motion_distance(motions[0], motions[0]) == pytest.approx(0.0, abs=1e-9)
+    assert motion_distance(motions[0].scaled(0.97), motions[0]) < LEAST_DISTANCE
+    assert motion_distance(motions[1], motions[0]) > 2.0 * LEAST_DISTANCE
+
+
+def test_the_share_is_what_the_feed_forward_leaves() -> None:
+    # What is left is in proportion to the torque, so that filters and ends change nothing but rounding.
+    assert played(1e-4, 0.97).share == pytest.approx([0.03, 0.03], rel=1e-6)
+    assert played(1e-4, 0.0).share == pytest.approx([1.0, 1.0], rel=1e-6)
+
+
+def test_the_share_does_not_know_what_is_above_its_band() -> None:
+    noise = 5.0 * np.sin(2.0 * np.pi * 200.0 * TIME)[:, None]  # the low-pass at 10 Hz takes this to below 1e-9
+    own = played(1e-4, 0.97)
+    assert replace(own, torque=own.torque + noise).share == pytest.approx([0.03, 0.03], rel=1e-3)
+
+
+def test_a_model_as_predicted_is_proven() -> None:
+    good = proof()
+    assert good.is_proven
+    assert good.ratio == pytest.approx([20.0, 20.0])
+    assert (good.pooled_ratio, good.worst_ratio) == pytest.approx((20.0, 20.0))
+    assert good.half_ratio == pytest.approx([0.5, 0.5])
+
+
+def test_torque_that_is_a_fifth_too_small_is_refused() -> None:
+    assert not proof(0.8).is_proven
+    assert "j1: feedback supplies 20.0 %, allowed are 7.0 %" in proof(0.8).against
+
+
+def test_a_share_outside_its_prediction_is_refused() -> None:
+    assert proof(0.94).against == (
+        "j1: its share of 6.0 % was predicted as 1.0 to 5.0 %",
+        "j2: its share of 6.0 % was predicted as 1.0 to 5.0 %",
+    )
+
+
+def test_a_control_that_passes_is_seen_and_a_trip_is_a_failure() -> None:
+    controls = (Control("torque × 0.8", played(1e-3, 0.8)), Control("sign of j1", None, "FOLLOWING"))
+    assert replace(proof(), controls=controls).is_proven
+    passing = replace(proof(), controls=(Control("rigid body alone", played(1e-4, 0.97)),))
+    assert passing.against == ("control passes: rigid body alone",)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "cause"), [(1.5, "sign"), (1.0, "order"), (0.75, "scale is likely 0.5 of"), (0.2, "too large")]
+)
+def test_half_a_feed_forward_tells_the_joint_and_the_likely_cause(ratio: float, cause: str) -> None:
+    with pytest.raises(FitError, match=rf"j2's tracking error.*{cause}"):
+        check_half(np.array([0.55, ratio]), NAMES, BOTH)
+    check_half(np.array([0.55, ratio]), NAMES, np.array([True, False]))  # a joint without a model is not judged
+    check_half(np.array([0.41, 0.59]), NAMES, BOTH)

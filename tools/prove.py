@@ -1,0 +1,139 @@
+"""`./run prove`: models of the papers' arms prove themselves on emulated boards, with controls that must fail."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil_tests.virtual_bench import virtual_bench
+from jointbench.checks import Check, Result
+from jointbench.cli.console import Console, compiling_told, table
+from jointbench.cli.main import carry_out
+from jointbench.cli.run import WHEN_STOPPED
+from tools.demo import __main__ as demo
+from tools.demo.playing import BENCHES
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """By how much feed-forward must divide the tracking error, of all joints and of the worst one."""
+
+    pooled: float
+    worst: float
+
+
+WANTED = {
+    "cobot6": Wanted(15.0, 10.0),
+    "nursing_arm": Wanted(15.0, 10.0),
+    "rehab_arm": Wanted(20.0, 10.0),
+    "modular7": Wanted(10.0, 8.0),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """What `./run prove` takes."""
+    options = argparse.ArgumentParser(prog="./run prove", description=__doc__)
+    options.add_argument("--only", action="append", choices=WANTED, metavar="ROBOT", help="this one; may be repeated")
+    options.add_argument("--seed", type=int, default=0, help="same seed, same figures (%(default)s)")
+    options.add_argument("--period", type=float, default=20.0, metavar="S", help="seconds of new motion (%(default)g)")
+    options.add_argument(
+        "--models", metavar="DIR", help="where an earlier --out has ROBOT/model.json: no demo is played"
+    )
+    options.add_argument("--out", metavar="DIR", help="where everything goes (a new folder under runs/)")
+    options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prove the models; 0, 1 when one is refused or a figure is not reached, 2 when it could not be done."""
+    return carry_out("prove", parser().parse_args(arguments), prove_all, demo.ERRORS, when_stopped=WHEN_STOPPED)
+
+
+def prove_all(options: argparse.Namespace, console: Console) -> Result:
+    """Identify each robot by its demo, prove the model, and put the figures beside those wanted."""
+    robots = [name for name in WANTED if name in (options.only or WANTED)]
+    console.say(f"models of {', '.join(robots)}: identified, then proven, one after the other")
+    with console.working("loading"):
+        from jointbench.recording import new_run_path
+
+        out = Path(options.out) if options.out else new_run_path("runs", "all", "prove")
+    rows: list[list[str]] = []
+    checks: list[Check] = []
+    fields: dict[str, Any] = {}
+    for robot in robots:
+        console.say(f"== {robot}")
+        began = time.monotonic()
+        try:
+            own = _prove(robot, options, out / robot, console)
+        except demo.ERRORS as error:
+            console.say(f"NO  {robot}: {error}")
+            fields[robot] = {"proven": False, "error": str(error)}
+            checks.append(Check(f"{robot}: proven", 0, ">=", 1))
+            rows.append([robot, "–", "–", "–", "stopped"])
+            continue
+        fields[robot] = own
+        own_checks = checks_of(robot, own)
+        checks += own_checks
+        wanted = WANTED[robot]
+        failed = sum(control["fails"] for control in own["controls"].values())
+        rows.append(
+            [
+                robot,
+                f"{own['ratio_pooled']:.1f} (≥ {wanted.pooled:g})",
+                f"{own['ratio_worst']:.1f} (≥ {wanted.worst:g})",
+                f"{failed} of {len(own['controls'])}",
+                "proven" if all(check.ok for check in own_checks) else "NO",
+            ]
+        )
+        console.say(f"{time.monotonic() - began:.0f} s\n")
+    console.say(table(("robot", "error ÷, all joints", "worst joint", "controls fail", "verdict"), rows))
+    return Result("prove", options.seed, tuple(checks), {"robots": fields, "out": out})
+
+
+def checks_of(robot: str, proof: dict[str, Any]) -> tuple[Check, ...]:
+    """What is wanted of a robot's proof, as `jointbench prove --json` has it."""
+    wanted = WANTED[robot]
+    return (
+        Check(f"{robot}: proven", int(proof["proven"]), ">=", 1),
+        Check(f"{robot}: ratio_pooled", proof["ratio_pooled"], ">=", wanted.pooled),
+        Check(f"{robot}: ratio_worst", proof["ratio_worst"], ">=", wanted.worst),
+    )
+
+
+def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console) -> dict[str, Any]:
+    from jointbench.bench import open_bench
+    from jointbench.cli.prove import proof_fields, proof_text
+    from jointbench.cli.run import progress_line
+    from jointbench.identification import load_model
+    from jointbench.identification.prove import draw_motion, prove
+
+    if options.models:
+        path = Path(options.models) / robot / "model.json"
+    else:
+        played = demo.parser().parse_args([robot, "--seed", str(options.seed), "--out", str(out)])
+        demo.say(demo.tell(robot, demo.stage_of(played, console)), console)
+        path = out / "model.json"
+    model = load_model(path)
+    motion = draw_motion(model, options.period, options.seed + 1)
+    bench_file = BENCHES / f"{robot}.toml"
+    with (
+        compiling_told(console),
+        virtual_bench(bench_file, "harmonic", options.seed, out=out / "proof_bench") as live,
+        open_bench(live) as bench,
+    ):
+        bench.connect()
+        bench.configure()
+        proof = prove(
+            model, bench, motion, out / "proof", controls=True, told=console.say,
+            progress=lambda name: progress_line(console, name),
+        )  # fmt: skip
+    console.say(proof_text(proof))
+    return proof_fields(proof)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
