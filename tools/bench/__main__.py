@@ -13,6 +13,7 @@ from jointbench.cli.main import carry_out
 from jointbench.errors import JointbenchError
 from tools.bench import (
     accuracy,
+    balance,
     calibration,
     chip,
     excitation,
@@ -121,6 +122,10 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
     "calibration": (
         calibration.bench,
         "calibration: simulated arms whose zeros, lengths, axes, torques and clocks are off, by default",
+    ),
+    "balance": (
+        balance.bench,
+        "balance: a biped's zero-moment point, planned by its file and by its estimate, and played on a plant",
     ),
     "stopping": (
         stopping.bench,

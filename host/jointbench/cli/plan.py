@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.plan_options import (
@@ -26,6 +27,7 @@ from jointbench.cli.plan_options import (
     plan_words,
     prior_of,
     search_settings,
+    stance_prior_of,
     support_settings,
     workspace_of,
 )
@@ -108,10 +110,11 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
     workspace, noise, prior = workspace_of(options), noise_of(options, robot), prior_of(options, robot)
+    balanced_with = stance_prior_of(options, robot)
     try:
         with Interruption() as interruption:
             if options.family == ON_ONE_FOOT:
-                plan = plan_on_one_foot(options, robot, console)
+                plan = plan_on_one_foot(options, robot, balanced_with, console)
                 workspace = support_workspace(robot, plan.support.foot) if plan.support else workspace
             else:
                 plan = plan_within(options, robot, workspace, noise, prior, console)
@@ -123,7 +126,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     write_file(out, sealed_json(plan.to_dict()))
     if interruption.happened:
         console.say("stopped by Ctrl-C: this is the best so far")
-    evidence = PlanEvidence.of(robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples)
+    evidence = PlanEvidence.of(
+        robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples, balanced_with=balanced_with
+    )
     console.say("\n" + plan_text(evidence))
     draw_positions(console, evidence)
     console.say(f"plan: {out}")
@@ -157,10 +162,13 @@ def plan_within(
     return plan_excitation(robot, **motion, **search)
 
 
-def plan_on_one_foot(options: argparse.Namespace, robot: Robot, console: Console) -> Excitation:
-    """A random motion on one foot, after saying what is planned."""
-    console.say(f"planning a random motion on one foot for {robot.name}, in balance as its file's inertias predict it")
-    return plan_single_support(robot, seed=options.seed, **support_settings(options))
+def plan_on_one_foot(
+    options: argparse.Namespace, robot: Robot, parameters: Array | None, console: Console
+) -> Excitation:
+    """A random motion on one foot, after saying what is planned; balanced with these standard parameters, if any."""
+    masses = "its file's inertias predict" if parameters is None else f"the masses of {options.prior} predict"
+    console.say(f"planning a random motion on one foot for {robot.name}, in balance as {masses} it")
+    return plan_single_support(robot, seed=options.seed, parameters=parameters, **support_settings(options))
 
 
 def progress_line(console: Console, options: argparse.Namespace) -> Callable[[int, int, float], None]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation import (
     CRITERIA,
@@ -43,7 +44,7 @@ _ONLY_FOR = {
 
 _OF_THE_SEARCH = ("objective", "starts", "time_limit", "workers", "scheduler")
 
-_NOT_ON_ONE_FOOT = (*_OF_THE_SEARCH, "random", "noise", "prior", "workspace", "table_height")
+_NOT_ON_ONE_FOOT = (*_OF_THE_SEARCH, "random", "noise", "workspace", "table_height")
 """Its motions are always random, clear of the ground, and as large as their ranges."""
 
 
@@ -99,7 +100,8 @@ def _add_purpose(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[rep
     group.add_argument(
         "--prior",
         metavar="MODEL",
-        help="a model.json of an earlier fit: torque is predicted from it, and σ is relative to its values",
+        help="a model.json of an earlier fit: torque is predicted from it, and σ is relative to its values; on one "
+        "foot an estimate that stance wrote: the robot is balanced with its masses",
     )
 
 
@@ -234,7 +236,7 @@ def prior_of(options: argparse.Namespace, robot: Robot) -> Mapping[str, float] |
         ExcitationError: the model is of another robot.
         FileError: the file cannot be read, or is none.
     """
-    if options.prior is None:
+    if options.prior is None or options.family == ON_ONE_FOOT:
         return None
     from jointbench.identification import load_model
 
@@ -247,6 +249,41 @@ def prior_of(options: argparse.Namespace, robot: Robot) -> Mapping[str, float] |
         )
     values = dict.fromkeys(base.full_names, 0.0)
     return values | dict(zip(base.leading_names, model.parameters.tolist(), strict=True))
+
+
+def stance_prior_of(options: argparse.Namespace, robot: Robot) -> Array | None:
+    """Read the masses that a motion on one foot is balanced with.
+
+    Returns:
+        Ten standard parameters of the base's link, then of each link, shape (10 * (1 + n_links),); None where no
+        estimate is given, and the robot file's count, or where the family is another one.
+
+    Raises:
+        ExcitationError: the estimate is of another robot, or was refused.
+        FileError: the file cannot be read, or is no estimate of a stance.
+    """
+    if options.prior is None or options.family != ON_ONE_FOOT:
+        return None
+    from jointbench.identification.zero_moment_point import load_stance_estimate
+
+    estimate = load_stance_estimate(options.prior)
+    if _frames(estimate.robot) != _frames(robot):
+        raise ExcitationError(
+            f"--prior {options.prior} is an estimate of robot {estimate.robot.name!r}, whose joints or feet are not "
+            f"where those of {robot.name!r} are; give one that was estimated for the same robot"
+        )
+    if estimate.verdict.is_refused:
+        raise ExcitationError(
+            f"--prior {options.prior} was refused ({estimate.verdict.reason}); record other motions and estimate "
+            f"again, or plan without it"
+        )
+    return estimate.standard_parameters
+
+
+def _frames(robot: Robot) -> tuple[object, ...]:
+    """Everything that fixes the frames which standard parameters are expressed in."""
+    joints = [(j.name, j.kind, j.parent, j.rotation, j.origin, j.axis) for j in robot.joints]
+    return robot.base_link and robot.base_link.name, joints, robot.feet
 
 
 def _harmonics(text: str) -> int | tuple[int, ...]:

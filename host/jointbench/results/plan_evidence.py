@@ -149,7 +149,8 @@ class SupportEvidence:
 
     Attributes:
         support: what it keeps to.
-        balance: what the ground must do, as predicted from the robot's own inertias, every `SAMPLE_PERIOD`.
+        balance: what the ground must do, as predicted from the masses that the plan is balanced with, every
+            `SAMPLE_PERIOD`.
         names: of the parameters of the kinds of links; none where the robot's file has no kinds.
         values: what the robot's file says of them [m, kg].
         sigma: that an unbiased estimate from this motion alone has at least, by Cramér and Rao, with the robot's mass
@@ -163,10 +164,12 @@ class SupportEvidence:
     sigma: Array
 
     @classmethod
-    def of(cls, robot: Robot, plan: Excitation, support: Support) -> SupportEvidence:
-        """Look at a plan of a robot with a floating base."""
+    def of(
+        cls, robot: Robot, plan: Excitation, support: Support, balanced_with: Array | None = None
+    ) -> SupportEvidence:
+        """Look at a plan of a robot with a floating base, balanced with these standard parameters or its file's."""
         motion = plan.evaluate(np.arange(0.0, plan.duration, SAMPLE_PERIOD))
-        balance = Balance.of(robot, support.foot, *motion, zmp_offset=support.zmp_offset)
+        balance = Balance.of(robot, support.foot, *motion, balanced_with, support.zmp_offset)
         if not robot.link_kinds:
             return cls(support, balance, (), np.empty(0), np.empty(0))
         reduced = ReducedParameters(robot)
@@ -249,6 +252,7 @@ class PlanEvidence:
         noise: ArrayLike | None = None,
         prior: Mapping[str, float] | None = None,
         samples: int = 150,
+        balanced_with: Array | None = None,
     ) -> PlanEvidence:
         """Look at a plan.
 
@@ -259,6 +263,8 @@ class PlanEvidence:
             noise: standard deviation of each joint's torque [N·m or N], shape (n_joints,), where it is known.
             prior: values of full parameters that the robot's file does not know, or better ones (SI).
             samples: at which the regressor is taken.
+            balanced_with: standard parameters of the base's link and links that a motion on one foot was planned with,
+                shape (10 * (1 + n_links),); those of the robot's file where not given.
 
         Raises:
             InfeasibleExcitation: home breaks a limit of a joint.
@@ -283,7 +289,7 @@ class PlanEvidence:
             singular_values=(_singular_values(columns), _singular_values(columns / lengths)),
             time=time,
             traces=plan_traces(robot, motion_at(basis, home, weights, time), limits),
-            support=excitation.support and SupportEvidence.of(robot, excitation, excitation.support),
+            support=excitation.support and SupportEvidence.of(robot, excitation, excitation.support, balanced_with),
         )
 
     @property

@@ -21,10 +21,16 @@ from jointbench.cli import plan as verb
 from jointbench.cli.check import read_plan
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
+from jointbench.cli.parser import build_parser
+from jointbench.cli.plan_options import stance_prior_of
 from jointbench.cli.plan_tables import ALPHABET, Curve, braille, braille_plot
+from jointbench.errors import ExcitationError
 from jointbench.excitation import Excitation, Workspace, random_excitation
-from jointbench.identification import fit
+from jointbench.identification import Verdict, fit
+from jointbench.identification.zero_moment_point import ReducedParameters, fit_stance, load_stance_estimate
 from jointbench.model import load_robot, robot_digests
+from jointbench.results.plan_evidence import SupportEvidence
+from jointbench.tests.identification.zero_moment_point.simulated_stance import TRUTH, biped, simulated_stance
 from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 
@@ -268,6 +274,54 @@ def test_torque_is_predicted_from_a_prior(tmp_path: Path, model: Path, capsys: p
 def test_a_prior_of_another_robot_is_refused(tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert planned(tmp_path, "--noise", "1", "--prior", str(model))[0] == 2
     assert "a model of robot 'cobot6', whose base parameters are not those of 'rehab_arm'" in capsys.readouterr().err
+
+
+def estimate_file(tmp_path: Path, verdict: Verdict | None = None) -> Path:
+    """An estimate of gorobot2 as `stance` writes it."""
+    estimate = fit_stance(simulated_stance(duration=8.0), ReducedParameters(biped()), 26.8)
+    verdict = verdict or Verdict("stance", "identified", "made up")
+    return dataclasses.replace(estimate, verdict=verdict).save(tmp_path / "estimate.json")
+
+
+def one_foot(*more: str) -> argparse.Namespace:
+    return build_parser().parse_args(["plan", "gorobot2", "--family", "single_support", *more])
+
+
+def test_a_motion_on_one_foot_is_balanced_with_an_estimate(tmp_path: Path) -> None:
+    file = estimate_file(tmp_path)
+    parameters = stance_prior_of(one_foot("--prior", str(file)), biped())
+    np.testing.assert_array_equal(parameters, load_stance_estimate(file).standard_parameters)
+    assert stance_prior_of(one_foot(), biped()) is None
+    moved = dataclasses.replace(biped().joints[2], origin=(0.31, 0.0, 0.0))
+    other = dataclasses.replace(biped(), joints=(*biped().joints[:2], moved, *biped().joints[3:]))
+    with pytest.raises(ExcitationError, match="joints or feet are not where those of 'gorobot2' are"):
+        stance_prior_of(one_foot("--prior", str(file)), other)
+
+
+def test_a_refused_estimate_balances_nothing(tmp_path: Path) -> None:
+    file = estimate_file(tmp_path, Verdict("stance", "refused", "made up"))
+    with pytest.raises(ExcitationError, match=r"was refused \(made up\); record other motions"):
+        stance_prior_of(one_foot("--prior", str(file)), biped())
+
+
+@pytest.mark.slow  # a plan for a robot of twelve joints takes seconds
+@undrawn
+def test_the_predicted_balance_is_that_of_the_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reduced = ReducedParameters(biped())
+    estimate = load_stance_estimate(estimate_file(tmp_path))
+    heavier = dataclasses.replace(estimate, standard_parameters=reduced.standard(TRUTH)).save(tmp_path / "other.json")
+    out = tmp_path / "plan.json"
+    arguments = ["plan", "gorobot2", "--family", "single_support", "--period", "5.12", "--prior", str(heavier)]
+    assert main([*arguments, "--out", str(out)]) == 0
+    assert f"in balance as the masses of {heavier} predict it" in capsys.readouterr().out
+    plan = Excitation.from_dict(json.loads(out.read_text()))
+    assert plan.support is not None
+    by_estimate, by_file = (
+        SupportEvidence.of(biped(), plan, plan.support, parameters).balance.room(plan.support.margin).min()
+        for parameters in (reduced.standard(TRUTH), None)
+    )
+    assert by_estimate > -1e-3  # as tight as a plan is
+    assert by_file < -5e-3  # the file's point is some 35 mm elsewhere
 
 
 @pytest.mark.parametrize(
