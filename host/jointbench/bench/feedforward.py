@@ -43,9 +43,9 @@ class Feedforward:
         motor_current_A: of each motor at each knot [A], shape (n_knots, n_motors).
         following_limit_rad: of each motor [rad of the motor], shape (n_motors,): difference of reference and position
             that trips while this motion is played, where it is tighter than the board's; None: the board's own.
-        unexpected_limit_A: of each motor [A], shape (n_motors,), as `identification.feedback_band` makes them: current
-            that the servo adds to the feed-forward beyond which a board trips UNEXPECTED; infinite: that motor is not
-            watched; None: none is.
+        unexpected_limit_A: of each motor [A], shape (n_motors,), as `feedback_band` of identification/feedforward.py
+            makes them: current that the servo adds to the feed-forward beyond which a board trips UNEXPECTED; infinite:
+            that motor is not watched; None: none is.
     """
 
     motor_current_A: Array
