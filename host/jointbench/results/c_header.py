@@ -45,7 +45,7 @@ def c_header_text(
     robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
     compensation_parameters: ArrayLike = (), *,
     laws: Sequence[tuple[int, LawElement]] = (), memory: ModelMemory | None = None, origin: str = "",
-    about: Sequence[str] = (),
+    about: Sequence[str] = (), left_out: ArrayLike | None = None,
 ) -> str:  # fmt: skip
     """Text of a header with the torque that `Predictor` computes, and the motor current that `planned_torque` asks for.
 
@@ -62,6 +62,8 @@ def c_header_text(
         memory: friction with memory, beside which the parameters are.
         origin: where the numbers come from, for the first line.
         about: further lines on that: date, digests, standard errors.
+        left_out: constant torque that a feed-forward leaves out, as `sensor_offset` has it of a model [N·m or N], shape
+            (n_joints,); None: the offsets of all drives.
 
     Raises:
         ShapeError: the parameters do not match the robot.
@@ -95,7 +97,7 @@ def c_header_text(
     parts = [
         Template(HEAD).substitute(words),
         *_tables(robot, links, name),
-        *_drive_tables(robot, DriveTorque.of(robot, drives), name),
+        *_drive_tables(robot, DriveTorque.of(robot, drives), left_out, name),
         *_law_tables(laws, name),
         *_memory_tables(memory, name),
         *_motor_tables(robot, name),
@@ -126,13 +128,17 @@ def _tables(robot: Robot, links: Array, name: str) -> list[str]:
     return text + [_table(f"{name}_real", f"{name}_{key}", values) for key, values in reals.items()]
 
 
-def _drive_tables(robot: Robot, drives: DriveTorque, name: str) -> list[str]:
+def _drive_tables(robot: Robot, drives: DriveTorque, left_out: ArrayLike | None, name: str) -> list[str]:
+    constants = np.array(drives.offset if left_out is None else left_out, dtype=np.float64)
+    constants[~robot.modelled] = 0.0
     rows = np.hstack([drives.offset[:, None], drives.inertia, drives.viscous])
     rows[~robot.modelled] = 0.0
     rubbing = np.flatnonzero(drives.coulomb.any(axis=0))
     text = [
         "/* Drives: offset, then rotor inertia and viscous friction by the speed of each joint. */",
         _table(f"{name}_real", f"{name}_drive", rows),
+        "/* Constants of the sensors, which a feed-forward leaves out; what may be a spring's preload stays. */",
+        _table(f"{name}_real", f"{name}_sensor_offset", constants),
         f"#define {name.upper()}_RUBBING {len(rubbing)}",
     ]
     if not len(rubbing):

@@ -334,8 +334,8 @@ static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], con
     ${name}_torque(q, dq, ddq, 0, tau);
 }
 
-/* Torque that a planned state asks for [$torque_unit], without the drives' offsets, which are mostly what sensors read
- * at rest; friction changes its sign over a width [rad/s or m/s] of planned velocity. */
+/* Torque that a planned state asks for [$torque_unit], without the constants that are mostly what sensors read at rest;
+ * friction changes its sign over a width [rad/s or m/s] of planned velocity. */
 static inline void ${name}_feedforward_torque(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
                                               const ${name}_real ddq[$n_joints], ${name}_real width,
                                               ${name}_real tau[$n_joints])
@@ -343,7 +343,7 @@ static inline void ${name}_feedforward_torque(const ${name}_real q[$n_joints], c
     int j;
     ${name}_torque(q, dq, ddq, width, tau);
     for (j = 0; j < $n_joints; j++)
-        tau[j] -= ${name}_drive[j][0];
+        tau[j] -= ${name}_sensor_offset[j];
 }
 
 /* The same as motor current [A]. */
@@ -375,7 +375,7 @@ static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], con
     ${name}_inverse_dynamics_from(&state, q, dq, ddq, tau);
 }
 
-/* Torque that a planned motion asks for [$torque_unit], sample after sample, without the drives' offsets, which are
+/* Torque that a planned motion asks for [$torque_unit], sample after sample, without the constants that are
  * mostly what sensors read at rest. Friction with memory turns by itself, so that the width does nothing here. */
 static inline void ${name}_feedforward_torque_from(${name}_friction *state, const ${name}_real q[$n_joints],
                                                    const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
@@ -385,7 +385,7 @@ static inline void ${name}_feedforward_torque_from(${name}_friction *state, cons
     (void)width;
     ${name}_torque(state, q, dq, ddq, 0, tau);
     for (j = 0; j < $n_joints; j++)
-        tau[j] -= ${name}_drive[j][0];
+        tau[j] -= ${name}_sensor_offset[j];
 }
 
 /* The same as motor current [A]. */

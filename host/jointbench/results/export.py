@@ -15,6 +15,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError, NumericalError
 from jointbench.files import write_file
 from jointbench.identification import Model
+from jointbench.identification.feedforward import sensor_offset
 from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.friction.law import FORMS
 from jointbench.identification.predictor import leading_parameters
@@ -374,8 +375,9 @@ def header_text(what: Model | FullModel | Robot) -> str:
         origin = f"fitted, verdict {what.verdict.word}"
         about = (*origin_lines(what.robot, what), *parameter_lines(what))
         return c_header_text(
-            what.robot, *leading_parameters(what), laws=laws, memory=what.memory, origin=origin, about=about
-        )
+            what.robot, *leading_parameters(what), laws=laws, memory=what.memory, origin=origin, about=about,
+            left_out=sensor_offset(what),
+        )  # fmt: skip
     full = _full_model(what)
     laws = () if full.friction is None else full.friction.elements
     origin = "" if full.fitted is None else f"{full.robot.source}; {'; '.join(full.unsaid)}".removesuffix("; ")
@@ -387,4 +389,5 @@ def header_text(what: Model | FullModel | Robot) -> str:
         laws=laws,
         origin=origin,
         about=origin_lines(full.robot, full.fitted),
+        left_out=None if full.fitted is None else sensor_offset(full.fitted),
     )

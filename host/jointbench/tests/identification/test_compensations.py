@@ -16,7 +16,7 @@ from jointbench.model import Compensation, base_parameters, model_columns, sine_
 from jointbench.recording import Run
 from jointbench.results import FullModel, export
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
-from jointbench.tests.results.test_c_header import in_c, needs_compiler
+from jointbench.tests.results.test_c_header import assert_same_currents, in_c, needs_compiler
 
 PLAIN = arm(3)
 SPRUNG = with_compensations(PLAIN, spring("return", "j3"), sine_spring("balancer", "j2"))
@@ -64,6 +64,13 @@ def test_a_spring_that_gravity_hides_is_told_in_sum(model: Model) -> None:
     assert "balancer.sine acts as j2.mcy in every motion, and is identifiable only in sum with that" in model.notes
     with pytest.raises(FitError, match=r"no base parameter is led by 'balancer\.sine'; it is part of 'j2\.mcy"):
         model.value("balancer.sine")
+
+
+@needs_compiler
+def test_the_headers_feed_forward_keeps_the_preload(model: Model, tmp_path: Path) -> None:
+    """A spring's preload and the offset of its joint's drive are one base parameter; the arm needs that torque."""
+    assert any("preload" in name and "offset" in name for name in model.base.names)
+    assert_same_currents(model, tmp_path, 0.02)
 
 
 def test_without_the_block_the_torque_is_not_explained(model: Model) -> None:
