@@ -8,6 +8,8 @@ from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
 from jointbench.identification.payload import Payload, identify_payload
 from jointbench.identification.payload_body import KnownPayload, PayloadBody
+from jointbench.identification.proof import Proof
+from jointbench.identification.prove import prove
 from jointbench.identification.recorded_signals import without_external
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.validation import Validation, validate, validate_models
@@ -20,6 +22,7 @@ __all__ = [
     "Model",
     "Payload",
     "PayloadBody",
+    "Proof",
     "TorqueError",
     "Validation",
     "Verdict",
@@ -28,6 +31,7 @@ __all__ = [
     "fit_fleet",
     "identify_payload",
     "load_model",
+    "prove",
     "validate",
     "validate_models",
     "without_external",

@@ -11,11 +11,19 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.bench import Bench, Feedforward, ProgressCallback
-from jointbench.errors import BoardFault, ExcitationError, FitError, JointbenchError
+from jointbench.errors import BoardFault, ExcitationError, FitError, JointbenchError, NotProven
 from jointbench.excitation import Excitation, Workspace, random_excitation
-from jointbench.identification.feedforward import FRICTION_WIDTH, feedforward_of_model, observer_current
+from jointbench.identification.feedforward import (
+    FRICTION_WIDTH,
+    command_times,
+    feedforward_of_model,
+    feedforward_of_torque,
+    observer_current,
+    planned_torque,
+    sensor_offset,
+    torque_parts,
+)
 from jointbench.identification.model import Model
-from jointbench.identification.predictor import DriveTorque, leading_parameters
 from jointbench.identification.proof import (
     BAND_HZ,
     LEAST_DISTANCE,
@@ -29,6 +37,7 @@ from jointbench.identification.proof import (
     tracking,
 )
 from jointbench.identification.validation import fitted_runs, validate
+from jointbench.model import Robot, robot_digests
 from jointbench.model.model_columns import model_columns
 from jointbench.recording import Recorder, open_run
 
@@ -55,6 +64,28 @@ def fitted_motions(model: Model) -> dict[str, Excitation]:
             )
         motions[str(run["run"])] = Excitation.from_dict(dict(recorded["excitation"]))
     return motions
+
+
+def check_same_robot(model: Model, robot: Robot) -> None:
+    """Refuse a model of another robot than the one on the bench.
+
+    Masses, friction and limits may differ: the first two are what was identified, the last are not the model's.
+
+    Raises:
+        FitError: joints, kinematics or drives differ; names what does.
+    """
+    if model.robot.joint_names != robot.joint_names:
+        raise FitError(
+            f"the model is of joints {', '.join(model.robot.joint_names)}, the bench has "
+            f"{', '.join(robot.joint_names)}; take the model that was fitted on this bench"
+        )
+    own, theirs = robot_digests(model.robot), robot_digests(robot)
+    for part in ("kinematics", "drives"):
+        if own[part] != theirs[part]:
+            raise FitError(
+                f"the {part} of the model's robot {model.robot.name!r} (digest {own[part]}) are not those of the "
+                f"bench's {robot.name!r} ({theirs[part]}); fit anew with the robot's file as it is now"
+            )
 
 
 def check_new_motion(model: Model, motion: Excitation) -> float:
@@ -129,7 +160,21 @@ class _Player:
             lag = observer_current(self.bench.robot, facts, self.motion.evaluate(time)[2])
             supplied = feedforward.motor_current_A + lag
         run = open_run(self.out / name)
-        return tracking(run, self.motion, self.bench.robot, supplied, knot_period, _offset(self.model))
+        return tracking(run, self.motion, self.bench.robot, supplied, knot_period, sensor_offset(self.model))
+
+    def proving(self, name: str, feedforward: Feedforward) -> Tracking:
+        """Play what must not trip.
+
+        Raises:
+            NotProven: a board stopped it.
+        """
+        try:
+            return self(name, feedforward)
+        except BoardFault as fault:
+            raise NotProven(
+                f"run {name} with the model's feed-forward: {fault}. Boards trip at {FOLLOWING_OVER_ERROR:g} times the "
+                f"largest error without; look at sign, scale and order of the joints, then fit anew"
+            ) from fault
 
     def control(self, name: str, feedforward: Feedforward) -> tuple[Tracking | None, str]:
         """Play what may trip: a fault is cleared, and the bench goes on."""
@@ -137,6 +182,7 @@ class _Player:
             return self(name, feedforward), ""
         except BoardFault as fault:
             self.bench.clear()
+            self.bench.configure(self.bench.settings)  # a board in FAULT keeps the limits of the motion with feed-forward
             return None, str(fault)
         except ExcitationError as error:
             return None, f"not played: {error}"
@@ -170,20 +216,24 @@ def prove(
         progress: called with a run's name, gives what is called some times a second while it is played.
 
     Raises:
-        FitError: the motion is one the model was fitted to, or too near; the model is of another robot; or half the
-            feed-forward does not halve the error: names the joint and the likely cause.
+        FitError: the motion is one the model was fitted to, or too near; or the model is of another robot.
+        NotProven: half the feed-forward does not halve the error, or a board trips with it: names the joint and the
+            likely cause.
         ExcitationError: the motion may not be played on this bench, or asks for more current than the boards allow.
-        BoardFault, BoardLost, BoardSilent, BoardRefused: the motion was stopped.
+        BoardFault, BoardLost, BoardSilent, BoardRefused: the motion without feed-forward was stopped.
+
+    >>> model = jb.fit(jb.open_run("runs/arm"))
+    >>> with jb.open_bench("bench.toml") as bench:
+    ...     jb.prove(model, bench, jb.random_excitation(bench.robot, period=5.024, seed=7), "runs/proof")
+    Traceback (most recent call last):
+        ...
+    jointbench.errors.FileError: bench 'arm' is open but not connected; call connect() first
     """
     say = told or (lambda _: None)
     robot, out = bench.robot, Path(out)
-    if model.robot.joint_names != robot.joint_names:
-        raise FitError(
-            f"the model is of joints {', '.join(model.robot.joint_names)}, the bench has "
-            f"{', '.join(robot.joint_names)}; take the model that was fitted on this bench"
-        )
-    distance = check_new_motion(model, motion)
+    check_same_robot(model, robot)
     bench.admit(motion)
+    distance = check_new_motion(model, motion)
     out.mkdir(parents=True)
     play = _Player(bench, model, motion, out, progress)
     modelled = model.robot.modelled
@@ -196,19 +246,19 @@ def prove(
         following_limit_rad=FOLLOWING_OVER_ERROR * largest,
     )
     at_10_Hz = validate(model, open_run(out / "without-1"), cutoff_Hz=BAND_HZ)
-    predicted = predicted_share(at_10_Hz, *_planned(model, bench, motion), bench.facts[0].tick_period)
+    predicted = predicted_share(at_10_Hz, *_planned(model, bench, motion, friction_width), bench.facts[0].tick_period)
     joints = [name for name, judged in zip(robot.joint_names, modelled, strict=True) if judged]
     pairs = zip(joints, predicted.share[modelled], strict=True)
     say(f"predicted share of feedback: {', '.join(f'{name} {100.0 * share:.1f}' for name, share in pairs)} %")
-    half = play("half", feedforward.scaled(0.5))
+    half = play.proving("half", feedforward.scaled(0.5))
     ratios = half.rms / without.rms
     say(
         "error with half the feed-forward over that without: " + ", ".join(f"{ratio:.2f}" for ratio in ratios[modelled])
     )
     check_half(ratios, robot.joint_names, modelled)
-    fed = play("with-1", feedforward)
+    fed = play.proving("with-1", feedforward)
     again = play("without-2", None)
-    fed_again = play("with-2", feedforward)
+    fed_again = play.proving("with-2", feedforward)
     proof = Proof(
         robot.joint_names, modelled, (without, again), (fed, fed_again), half, predicted, validation.relative, distance
     )
@@ -222,50 +272,39 @@ def prove(
     return replace(proof, controls=tuple(wrong), heavier=heavier)
 
 
-def _planned(model: Model, bench: Bench, motion: Excitation) -> tuple[Array, Array]:
+def _planned(model: Model, bench: Bench, motion: Excitation, friction_width: float) -> tuple[Array, Array]:
     """Torque of the model along the planned motion, tick by tick: all of it, and linear between its knots."""
-    tick, knot_ticks = bench.facts[0].tick_period, bench.facts[0].knot_ticks
-    ticks = np.arange(round(motion.period / tick) + 1)
-    motion_at_ticks = motion.evaluate(np.minimum((ticks + 0.5) * tick, motion.period))
-    torque = (model.predict(*motion_at_ticks) - _offset(model)) * model.robot.modelled
-    knots = ticks[::knot_ticks]
+    torque = planned_torque(model, motion, command_times(motion, bench.facts), friction_width=friction_width)
+    ticks = np.arange(len(torque))
+    knots = ticks[:: bench.facts[0].knot_ticks]
     return torque, np.stack([np.interp(ticks, knots, own) for own in torque[knots].T], axis=1)
-
-
-def _offset(model: Model) -> Array:
-    """What the torque of each joint reads at no torque [N·m or N], shape (n_joints,)."""
-    return DriveTorque.of(model.robot, leading_parameters(model).drives).offset
 
 
 def _wrong(
     model: Model, bench: Bench, motion: Excitation, feedforward: Feedforward, friction_width: float
 ) -> dict[str, tuple[str, Feedforward]]:
     """Feed-forward that is wrong on purpose, by the name of its run, and what is wrong with it."""
-    robot, following = bench.robot, feedforward.following_limit_rad
-    torque = robot.drive_train.joint_torque_of_current(feedforward.motor_current_A)
+    robot, facts, time = model.robot, bench.facts, command_times(motion, bench.facts)
 
     def of_torque(wrong: Array) -> Feedforward:
-        return replace(Feedforward.of_joint_torque(wrong, robot), following_limit_rad=following)
+        fed = feedforward_of_torque(wrong, robot, motion, facts)
+        return replace(fed, following_limit_rad=feedforward.following_limit_rad)
 
+    torque = planned_torque(model, motion, time, friction_width=friction_width)
     # The joint with the smallest torque: what shows there shows anywhere.
-    size = np.where(model.robot.modelled, np.mean(torque**2, axis=0), np.inf)
+    size = np.where(robot.modelled, np.mean(torque**2, axis=0), np.inf)
     joint = int(size.argmin())
     flipped = torque.copy()
     flipped[:, joint] *= -1.0
     other = random_excitation(robot, period=motion.period, seed=motion.seed + 1000)
-    rigid = replace(feedforward_of_model(_without_friction(model), motion, bench.facts), following_limit_rad=following)
-    another = feedforward_of_model(model, other, bench.facts, friction_width=friction_width)
+    another = planned_torque(model, other, time, friction_width=friction_width)
+    parts = torque_parts(model, motion, time, friction_width=friction_width)
     return {
-        "control-scale": (f"torque × {TORQUE_OFF:g}", feedforward.scaled(TORQUE_OFF)),
+        "control-scale": (f"torque × {TORQUE_OFF:g}", of_torque(TORQUE_OFF * torque)),
         "control-sign": (f"sign of {robot.joint_names[joint]}", of_torque(flipped)),
-        "control-motion": ("another motion's feed-forward", replace(another, following_limit_rad=following)),
-        "control-rigid": ("rigid body alone", rigid),
+        "control-motion": ("another motion's feed-forward", of_torque(another)),
+        "control-rigid": ("rigid body alone", of_torque(parts.rigid_body + parts.springs)),
     }
-
-
-def _without_friction(model: Model) -> Model:
-    kept = np.array([not name.endswith((".coulomb", ".viscous")) for name in model.names])
-    return replace(model, parameters=model.parameters * kept, friction=None, memory=None)
 
 
 def _heavier_link(
