@@ -110,11 +110,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
     workspace, noise, prior = workspace_of(options), noise_of(options, robot), prior_of(options, robot)
-    balanced_with = stance_prior_of(options, robot)
     try:
         with Interruption() as interruption:
             if options.family == ON_ONE_FOOT:
-                plan = plan_on_one_foot(options, robot, balanced_with, console)
+                plan = plan_on_one_foot(options, robot, stance_prior_of(options, robot), console)
                 workspace = support_workspace(robot, plan.support.foot) if plan.support else workspace
             else:
                 plan = plan_within(options, robot, workspace, noise, prior, console)
@@ -126,9 +125,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     write_file(out, sealed_json(plan.to_dict()))
     if interruption.happened:
         console.say("stopped by Ctrl-C: this is the best so far")
-    evidence = PlanEvidence.of(
-        robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples, balanced_with=balanced_with
-    )
+    evidence = PlanEvidence.of(robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples)
     console.say("\n" + plan_text(evidence))
     draw_positions(console, evidence)
     console.say(f"plan: {out}")

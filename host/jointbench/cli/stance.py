@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import by_name, finite
 from jointbench.errors import FitError, RobotError
 from jointbench.identification.zero_moment_point import (
+    BalanceTracking,
     FullStanceEstimate,
     ReducedParameters,
     Stance,
@@ -26,6 +28,7 @@ from jointbench.identification.zero_moment_point import (
     fit_stance_full,
     joined,
     joint_torque_estimate,
+    planned_point,
     projected_newton,
     stance_of_run,
     theoretical_point,
@@ -207,6 +210,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say(parameter_table(estimates))
     console.say()
     console.say(distance_table(corrected, as_calibrated))
+    tracking = balance_of(fresh_run, fresh, chosen, mass, foot) if fresh_run else None
+    if tracking is not None:
+        console.say(f"balance: {tracking['corrected']}")
     for sentence in words(estimates):
         console.say(sentence)
     spreads = spreads_of(torques, stances, reduced, mass, methods) if options.each and len(runs) > 1 else {}
@@ -228,6 +234,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         "verified_on_fresh_run": held_out,
         "mean_distance_m": corrected,
         "mean_distance_as_calibrated_m": as_calibrated,
+        "balance_m": tracking and {name: asdict(each) for name, each in tracking.items()},
         "methods": {method: estimate_fields(each) | {"file": files[method]} for method, each in estimates.items()},
         "spread_over_runs": {way: by_name(reduced.names, spread) for way, spread in spreads.items()},
         "picture": picture,
@@ -238,6 +245,21 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         console.say(full_table(full))
         fields["full"] = full_fields(full)
     return Result("stance", fields=fields, refused=chosen.verdict.is_refused)
+
+
+def balance_of(
+    run: Run, stance: Stance, estimate: ZmpEstimate, total_mass: float, foot: str
+) -> dict[str, BalanceTracking] | None:
+    """Return how a run kept to its planned zero-moment point; None where it has no plan of a motion on this foot.
+
+    Returns:
+        "corrected", by the sensors as the estimate corrects them, and "as_calibrated".
+    """
+    if run.excitation is None or run.excitation.support is None or run.excitation.support.foot != foot:
+        return None
+    planned, sole = planned_point(run, total_mass, foot), run.robot.foot(foot)
+    measured = {"corrected": estimate.corrected(stance), "as_calibrated": stance.measured}
+    return {name: BalanceTracking.of(sole, planned, points) for name, points in measured.items()}
 
 
 def support_foot(robot: Robot) -> str:

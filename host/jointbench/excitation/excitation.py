@@ -154,6 +154,8 @@ class Support:
         distance: of the predicted point from the sole's edge at its nearest [m].
         friction: that the ground must have: largest horizontal force over the vertical one.
         lightest: smallest vertical force over the weight.
+        standard_parameters: that the point was predicted with, ten of the base's link, then ten per link; None: those
+            of the robot's file.
     """
 
     foot: str
@@ -163,10 +165,11 @@ class Support:
     distance: float
     friction: float
     lightest: float
+    standard_parameters: tuple[float, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain numbers, lists and strings, with units in the names."""
-        return {
+        values: dict[str, Any] = {
             "foot": self.foot,
             "margin_m": list(self.margin),
             "zmp_offset_m": list(self.zmp_offset),
@@ -175,6 +178,9 @@ class Support:
             "friction": self.friction,
             "lightest": self.lightest,
         }
+        if self.standard_parameters is not None:
+            values["standard_parameters"] = list(self.standard_parameters)
+        return values
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Support:
@@ -187,7 +193,9 @@ class Support:
         room, distance, friction, lightest = (
             float(values[key]) for key in ("room_m", "distance_m", "friction", "lightest")
         )
-        return Support(str(values["foot"]), margin, offset, room, distance, friction, lightest)
+        given = values.get("standard_parameters")
+        parameters = None if given is None else tuple(float(value) for value in given)
+        return Support(str(values["foot"]), margin, offset, room, distance, friction, lightest, parameters)
 
 
 @dataclass(frozen=True, eq=False)

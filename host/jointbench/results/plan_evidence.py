@@ -164,12 +164,13 @@ class SupportEvidence:
     sigma: Array
 
     @classmethod
-    def of(
-        cls, robot: Robot, plan: Excitation, support: Support, balanced_with: Array | None = None
-    ) -> SupportEvidence:
-        """Look at a plan of a robot with a floating base, balanced with these standard parameters or its file's."""
+    def of(cls, robot: Robot, plan: Excitation, support: Support) -> SupportEvidence:
+        """Look at a plan of a robot with a floating base."""
         motion = plan.evaluate(np.arange(0.0, plan.duration, SAMPLE_PERIOD))
-        balance = Balance.of(robot, support.foot, *motion, balanced_with, support.zmp_offset)
+        given = support.standard_parameters
+        balance = Balance.of(
+            robot, support.foot, *motion, None if given is None else np.array(given), support.zmp_offset
+        )
         if not robot.link_kinds:
             return cls(support, balance, (), np.empty(0), np.empty(0))
         reduced = ReducedParameters(robot)
@@ -252,7 +253,6 @@ class PlanEvidence:
         noise: ArrayLike | None = None,
         prior: Mapping[str, float] | None = None,
         samples: int = 150,
-        balanced_with: Array | None = None,
     ) -> PlanEvidence:
         """Look at a plan.
 
@@ -263,8 +263,6 @@ class PlanEvidence:
             noise: standard deviation of each joint's torque [N·m or N], shape (n_joints,), where it is known.
             prior: values of full parameters that the robot's file does not know, or better ones (SI).
             samples: at which the regressor is taken.
-            balanced_with: standard parameters of the base's link and links that a motion on one foot was planned with,
-                shape (10 * (1 + n_links),); those of the robot's file where not given.
 
         Raises:
             InfeasibleExcitation: home breaks a limit of a joint.
@@ -289,7 +287,7 @@ class PlanEvidence:
             singular_values=(_singular_values(columns), _singular_values(columns / lengths)),
             time=time,
             traces=plan_traces(robot, motion_at(basis, home, weights, time), limits),
-            support=excitation.support and SupportEvidence.of(robot, excitation, excitation.support, balanced_with),
+            support=excitation.support and SupportEvidence.of(robot, excitation, excitation.support),
         )
 
     @property

@@ -181,7 +181,10 @@ def plan_single_support(
     time = basis.grid(_BALANCE_STEP)
     balance = task.balance(*motion.evaluate(time))
     balance.refuse_fall(margin, time)
-    return replace(motion, support=balance.support(margin, zmp_offset))
+    support = balance.support(margin, zmp_offset)
+    if parameters is not None:
+        support = replace(support, standard_parameters=tuple(parameters.tolist()))
+    return replace(motion, support=support)
 
 
 def base_foot(robot: Robot) -> str:

@@ -1,5 +1,6 @@
 """A biped's inertia from the forces under the foot it stands on, without any joint's torque or friction."""
 
+from jointbench.identification.zero_moment_point.balance_tracking import BalanceTracking, planned_point
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, load_stance_estimate
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
 from jointbench.identification.zero_moment_point.published_methods import (
@@ -18,6 +19,7 @@ from jointbench.identification.zero_moment_point.stance import Stance, joined
 from jointbench.identification.zero_moment_point.trust_region import fit_stance
 
 __all__ = [
+    "BalanceTracking",
     "FullStanceEstimate",
     "ReducedParameters",
     "Stance",
@@ -32,6 +34,7 @@ __all__ = [
     "joint_torque_estimate",
     "load_stance_estimate",
     "mean_distance",
+    "planned_point",
     "projected_newton",
     "stance_of_run",
     "theoretical_point",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -115,6 +115,7 @@ class _Readings:
     position: Array
     forces: Array
     others: dict[str, Array]
+    play_tick: NDArray[np.int64]
     played: NDArray[np.bool_]
     sample_period: float
 
@@ -159,6 +160,43 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
     _check_mass(total_mass)
     readings = _readings(run, foot)
     contact = _contact(run, total_mass, foot, readings)
+    stance = _stance(run, readings, contact, total_mass, foot, settings)
+    check_steady_sensors(stance)
+    check_total_mass(stance, total_mass)
+    return stance
+
+
+def planned_stance_of_run(
+    run: Run, total_mass: float, foot: str = "r_foot", settings: StanceSettings | None = None
+) -> Stance:
+    """Return the stance that the plan of a run asked for, at the rows of `stance_of_run` and through its filters.
+
+    Joint positions are the plan's; the forces are those that were measured.
+
+    Args:
+        run, total_mass, foot, settings: as of `stance_of_run`.
+
+    Raises:
+        FitError: the run was played by no plan; or as of `stance_of_run`.
+        RobotError: as of `stance_of_run`.
+    """
+    if run.excitation is None:
+        raise FitError(f"run {run.path} was recorded without a plan; give one that `jointbench run --plan` recorded")
+    _check_mass(total_mass)
+    readings = _readings(run, foot)
+    contact = _contact(run, total_mass, foot, readings)
+    playing = readings.play_tick >= 0
+    time = readings.play_tick[playing] * run.samples.sample_period % run.excitation.period
+    position = readings.position.copy()
+    position[playing] = run.excitation.evaluate(time)[0]
+    planned = replace(readings, position=position, played=playing)
+    return _stance(run, planned, contact, total_mass, foot, settings or StanceSettings())
+
+
+def _stance(
+    run: Run, readings: _Readings, contact: Contact, total_mass: float, foot: str, settings: StanceSettings
+) -> Stance:
+    """Rows of readings in parts without a gap; refused where the foot did not stand or too few are left."""
     contact.check()  # first, as a robot that fell leaves an incomplete recording
     if run.ledger is not None and not run.ledger.is_valid:
         raise FitError(f"run {run.path} is not valid: {run.ledger.verdict}; record again")
@@ -185,10 +223,7 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
             f"run {run.path} gives {rows} samples of a robot standing on {foot}; {_LEAST_ROWS} are needed, one each "
             f"{settings.sample_period:g} s in parts without a gap. {contact}; record longer"
         )
-    stance = joined(stances)
-    check_steady_sensors(stance)
-    check_total_mass(stance, total_mass)
-    return stance
+    return joined(stances)
 
 
 def _check_mass(total_mass: float) -> None:
@@ -213,15 +248,17 @@ def _readings(run: Run, foot: str) -> _Readings:
     rows = _measured_rows(samples, samples.foot_names.index(foot))
     if len(rows) < 2:
         raise FitError(f"run {run.path} has no samples of all joints and of {foot} at once; record again")
-    played = read_rows(samples.play_tick, rows) >= 0
-    if played.any():
-        rows, played = rows[np.argmax(played) :], played[np.argmax(played) :]
+    play_tick = read_rows(samples.play_tick, rows)
+    first = int(np.argmax(play_tick >= 0))
+    rows, play_tick = rows[first:], play_tick[first:]
+    played = play_tick >= 0
     forces = read_rows(samples.foot_force, rows)
     return _Readings(
         time=read_rows(samples.time, rows),
         position=read_rows(_position(samples), rows),
         forces=forces[:, samples.foot_names.index(foot)],
         others={name: np.nan_to_num(forces[:, i]) for i, name in enumerate(samples.foot_names) if name != foot},
+        play_tick=play_tick,
         played=played if played.any() else np.ones_like(played),
         sample_period=samples.sample_period * int(np.median(np.diff(rows))),
     )

@@ -317,8 +317,8 @@ def test_the_predicted_balance_is_that_of_the_estimate(tmp_path: Path, capsys: p
     plan = Excitation.from_dict(json.loads(out.read_text()))
     assert plan.support is not None
     by_estimate, by_file = (
-        SupportEvidence.of(biped(), plan, plan.support, parameters).balance.room(plan.support.margin).min()
-        for parameters in (reduced.standard(TRUTH), None)
+        SupportEvidence.of(biped(), plan, support).balance.room(support.margin).min()
+        for support in (plan.support, dataclasses.replace(plan.support, standard_parameters=None))
     )
     assert by_estimate > -1e-3  # as tight as a plan is
     assert by_file < -5e-3  # the file's point is some 35 mm elsewhere
