@@ -50,6 +50,13 @@ def parser() -> argparse.ArgumentParser:
         "--experiments", type=positive, default=calibration.EXPERIMENTS,
         help="of calibration: how many with faults within the tolerances (%(default)s)",
     )  # fmt: skip
+    options.add_argument(
+        "--pushes", type=positive, default=observer.PUSHES, help="of observer: how many joints are pushed (%(default)s)"
+    )
+    options.add_argument(
+        "--motions", type=positive, default=observer.MOTIONS,
+        help=f"of observer: how many of {observer.SECONDS:g} s without a push (%(default)s, an hour)",
+    )  # fmt: skip
     options.add_argument("--seconds", type=positive, default=60, help="of chip: how long it moves (%(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
     names = [split.name for split in public.SPLITS]

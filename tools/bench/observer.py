@@ -108,28 +108,35 @@ def recorded(
 
 
 def bench(options: argparse.Namespace, console: Console) -> Result:
-    """Watch an hour without a push, 200 pushes of joints, and as many of the hand."""
+    """Watch an hour without a push, 200 pushes of joints, and as many of the hand, or as many as asked."""
+    quiet_motions, count = int(options.motions), int(options.pushes)
     with console.working("an arm is identified, and watched while nothing pushes"):
         subject = watched(options.seed)
     names = subject.arm.robot.joint_names
     alarms = 0
-    with console.working(f"{MOTIONS} motions without a push"):
-        for k in range(MOTIONS):
+    with console.working(f"{quiet_motions} motions without a push"):
+        for k in range(quiet_motions):
             alarms += len(pushes(subject.observe(20_000 + k), subject.thresholds, names))
-    with console.working(f"{PUSHES} pushes of joints, and of the hand"):
-        found = pushed_joints(subject, PUSHES)
-        within = np.concatenate([hand_deviations(subject, seed) for seed in range(PUSHES // _per_motion())])
+    with console.working(f"{count} pushes of joints, and of the hand"):
+        found = pushed_joints(subject, count)
+        within = np.concatenate([hand_deviations(subject, seed) for seed in range(-(-count // _per_motion()))])
     console.say(pushes_table(subject, found))
+    watched_s = quiet_motions * SECONDS
+    console.say(
+        f"{watched_s:g} s without a push; {len(found)} pushes of joints, the latest found after "
+        f"{1e3 * max(push.latency for push in found):.0f} ms; {len(within)} components of forces at the hand"
+    )
     late = np.array([push.latency for push in found])
     held = float(np.mean(np.abs(within) < 2.0))
     checks = (
-        Check("false alarms in an hour", alarms, "==", 0),
+        Check(f"false alarms in {watched_s:g} s", alarms, "==", 0),
         Check("pushes of three noise floors found in 20 ms, share", float(np.mean(late <= LATEST_S)), ">=", 1.0),
         Check("joints named right, share", float(np.mean([push.joint == push.named for push in found])), ">=", NAMED),
         Check("force at the hand within 2 σ, share", held, ">=", HELD[0]),
         Check("force at the hand within 2 σ, share, at most", held, "<=", HELD[1]),
     )
-    return Result("bench", options.seed, checks, {"pushes": [vars(push) for push in found]})
+    fields = {"watched_s": watched_s, "pushes": [vars(push) for push in found], "hand_deviations": within.tolist()}
+    return Result("bench", options.seed, checks, fields)
 
 
 def _per_motion() -> int:
