@@ -60,10 +60,6 @@ class WrongTotalMass(FitError):
     """Raised when the support foot carries another weight than that of the mass given."""
 
 
-class NotProven(FitError):
-    """Raised when the arm refutes a model before its feed-forward is played to the end; names joint and likely cause."""
-
-
 class FileNotWritten(JointbenchError, OSError):
     """Raised when a file cannot be written: no room, not ours, or there already; what was there is as it was."""
 

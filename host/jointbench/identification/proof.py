@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 
 from jointbench.arrays import Array
 from jointbench.bench import Trajectory
-from jointbench.errors import FitError, NotProven
+from jointbench.errors import FitError
 from jointbench.identification.validation import Validation
 from jointbench.model import Robot
 from jointbench.recording import Run
@@ -342,7 +342,7 @@ def check_half(half_ratio: Array, joint_names: Sequence[str], modelled: NDArray[
         modelled: which of them are judged, shape (n_joints,).
 
     Raises:
-        NotProven: the error of a joint is not 0.5 ± 0.1 of that without; names the joint and the likely cause.
+        FitError: the error of a joint is not 0.5 ± 0.1 of that without; names the joint and the likely cause.
     """
     off = np.where(modelled, np.abs(half_ratio - HALF), 0.0)
     joint = int(off.argmax())
@@ -359,7 +359,7 @@ def check_half(half_ratio: Array, joint_names: Sequence[str], modelled: NDArray[
         cause = "its scale is likely too large: torque constant or gear ratio"
     others = [own for k, own in enumerate(joint_names) if off[k] > HALF_TOLERANCE and k != joint]
     also = f"; also {', '.join(others)}" if others else ""
-    raise NotProven(
+    raise FitError(
         f"half the feed-forward leaves {ratio:.2f} of {name}'s tracking error, where {HALF:g} ± {HALF_TOLERANCE:g} "
         f"shows a right model; {cause}{also}. Stopped before full current: correct it and fit anew, or fit this bench"
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.bench import Bench, Feedforward, ProgressCallback
-from jointbench.errors import BoardFault, ExcitationError, FitError, JointbenchError, NotProven
+from jointbench.errors import BoardFault, ExcitationError, FitError, JointbenchError
 from jointbench.excitation import Excitation, Workspace, random_excitation
 from jointbench.identification.feedforward import (
     FRICTION_WIDTH,
@@ -166,12 +166,12 @@ class _Player:
         """Play what must not trip.
 
         Raises:
-            NotProven: a board stopped it.
+            FitError: a board stopped it.
         """
         try:
             return self(name, feedforward)
         except BoardFault as fault:
-            raise NotProven(
+            raise FitError(
                 f"run {name} with the model's feed-forward: {fault}. Boards trip at {FOLLOWING_OVER_ERROR:g} times the "
                 f"largest error without; look at sign, scale and order of the joints, then fit anew"
             ) from fault
@@ -182,7 +182,9 @@ class _Player:
             return self(name, feedforward), ""
         except BoardFault as fault:
             self.bench.clear()
-            self.bench.configure(self.bench.settings)  # a board in FAULT keeps the limits of the motion with feed-forward
+            self.bench.configure(
+                self.bench.settings
+            )  # a board in FAULT keeps the limits of the motion with feed-forward
             return None, str(fault)
         except ExcitationError as error:
             return None, f"not played: {error}"
@@ -217,7 +219,7 @@ def prove(
 
     Raises:
         FitError: the motion is one the model was fitted to, or too near; or the model is of another robot.
-        NotProven: half the feed-forward does not halve the error, or a board trips with it: names the joint and the
+        FitError: half the feed-forward does not halve the error, or a board trips with it: names the joint and the
             likely cause.
         ExcitationError: the motion may not be played on this bench, or asks for more current than the boards allow.
         BoardFault, BoardLost, BoardSilent, BoardRefused: the motion without feed-forward was stopped.
