@@ -101,7 +101,7 @@ def proof_text(proof: Proof) -> str:
     heads = ("joint", "without", "with", "ratio", "link", "share", "predicted [95 %]", "allowed")
     lines = [
         "tracking error without and with feed-forward [1e-3 rad or m], its ratio by motor",
-        "and link encoders, and the share of torque below 10 Hz that feedback supplies [%]",
+        "and link encoders, and the share of torque below 10 Hz from feedback [%]",
         table(heads, rows),
         f"  ratio of all joints {proof.pooled_ratio:.1f}, of the worst {proof.worst_ratio:.1f}; "
         f"motion {proof.distance:.2f} from the fitted one",

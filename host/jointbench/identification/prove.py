@@ -304,7 +304,7 @@ def _wrong(
     return {
         "control-scale": (f"torque × {TORQUE_OFF:g}", of_torque(TORQUE_OFF * torque)),
         "control-sign": (f"sign of {robot.joint_names[joint]}", of_torque(flipped)),
-        "control-motion": ("another motion's feed-forward", of_torque(another)),
+        "control-motion": ("another motion's torque", of_torque(another)),
         "control-rigid": ("rigid body alone", of_torque(parts.rigid_body + parts.springs)),
     }
 
