@@ -91,7 +91,6 @@ RegisterName = Literal[
     "brake.engage_time",
     "brake.release_time",
     "limit.feedforward",
-    "limit.unexpected",
 ]
 
 
