@@ -39,6 +39,7 @@ from hil_tests.virtual_bench.standing_plant import StandingPlant
 from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.model import Coupling, Robot, load_robot
+from jointbench.model.joint import Mimic
 from jointwire import JOINT_BOARD_CHANNELS
 
 COBOT6 = load_robot("cobot6")
@@ -327,11 +328,14 @@ def test_friction_too_steep_for_the_step_is_refused_by_joint() -> None:
         Plant(pendulum_robot(), pendulum_truth(steps_per_tick=1, joint={"coulomb": 5.0}), "ideal")
 
 
-def test_prismatic_joints_and_more_drives_than_joints_are_refused_by_name() -> None:
+def test_joints_that_are_no_driven_hinges_and_more_drives_than_joints_are_refused_by_name() -> None:
     robot = pendulum_robot()
     slide = dataclasses.replace(robot, joints=(dataclasses.replace(robot.joints[0], kind="prismatic"),))
     with pytest.raises(BenchFileError, match="joint 'swing' of 'pendulum' is prismatic"):
         Plant(slide, pendulum_truth(), "ideal")
+    follower = dataclasses.replace(robot.joints[0], name="follower", parent=0, mimic=Mimic(0, 0.5, 0.0))
+    with pytest.raises(BenchFileError, match="robot 'pendulum' has joints that follow others"):
+        Plant(dataclasses.replace(robot, joints=(robot.joints[0], follower)), pendulum_truth(), "ideal")
     beside = dataclasses.replace(robot.drives[0], name="beside")
     twice = dataclasses.replace(robot, couplings=(Coupling("both", ("swing",), ((RATIO,), (RATIO,)), (beside,)),))
     with pytest.raises(BenchFileError, match="robot 'pendulum' has 2 motors for 1 joints"):

@@ -164,6 +164,8 @@ def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         bodies = [_with_inertia(spec.worldbody.add_body(name=BASE), truth.base_link)]
         bodies[0].add_freejoint()
+    if any(joint.mimic is not None for joint in robot.joints):
+        raise BenchFileError(f"robot {robot.name!r} has joints that follow others; in the plant each has its own motor")
     for index, (joint, drive, part) in enumerate(zip(robot.joints, robot.drives, truth.joints, strict=True)):
         if joint.kind != "revolute":
             raise BenchFileError(f"joint {joint.name!r} of {robot.name!r} is prismatic; the plant has hinges only")

@@ -134,12 +134,12 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     urls = _urls(options.board, robot)
     drives = _drives(robot, given, console)
     capsules, unread = _capsules(urdf, console)
-    files = {
-        "robot.toml": robot_text(robot, urdf, folder, drives, capsules),
-        "bench.toml": bench_text(robot, urls),
-    }
-    if plant := plant_text(robot, drives):
-        files["plant.toml"] = plant
+    files = {"robot.toml": robot_text(robot, urdf, folder, drives, capsules)}
+    no_plant = why_no_plant(robot)
+    if options.board or not no_plant:
+        files["bench.toml"] = bench_text(robot, urls)
+    if not no_plant:
+        files["plant.toml"] = plant_text(robot, drives)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_file(folder / name, text)
@@ -148,8 +148,12 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for warning in made.warnings:
         console.say(f"warning: {warning}")
     console.say(f"files: {', '.join(str(folder / name) for name in files)}")
-    check = "./run sim" if "plant.toml" in files and not options.board else "jointbench check"
-    console.say(f"next: `jointbench info {folder / 'robot.toml'}`, then `{check} {folder / 'bench.toml'}`")
+    if no_plant:
+        console.say(f"no plant to try them on: {no_plant}")
+    following = f"jointbench info {folder / 'robot.toml'}"
+    if "bench.toml" in files:
+        following += f"`, then `{'jointbench check' if options.board else './run sim'} {folder / 'bench.toml'}"
+    console.say(f"next: `{following}`")
     return Result("init", fields={"folder": str(folder), "files": sorted(files), "joints": list(made.joint_names)})
 
 
@@ -309,19 +313,29 @@ def bench_text(robot: Robot, urls: Mapping[str, str]) -> str:
     return head + tomli_w.dumps({**values, "board": boards})
 
 
-def plant_text(robot: Robot, drives: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Plant of an emulated arm with the bodies of the URDF and plausible friction; None where inertias are missing."""
+def why_no_plant(robot: Robot) -> str:
+    """Reason why an emulated bench cannot be this robot; empty where it can."""
+    for joint in robot.joints:
+        if joint.kind != "revolute":
+            return f"joint {joint.name!r} slides, and emulated joints turn"
+        if joint.mimic is not None:
+            return f"joint {joint.name!r} follows another one, and each emulated joint has its own motor"
+        if joint.link.standard_parameters is None:
+            return f"link {joint.link.name!r} has no inertia in the URDF"
+    return ""
+
+
+def plant_text(robot: Robot, drives: Mapping[str, Mapping[str, Any]]) -> str:
+    """Plant of an emulated arm with the bodies of the URDF, and friction and gears that are plausible."""
     joints: list[dict[str, Any]] = []
     parameters = robot.standard_parameters
-    if parameters is None:
-        return None
+    assert parameters is not None  # `why_no_plant` says where they are missing
     poses = np.random.default_rng(0).uniform(*robot.position_limits.T, size=(_POSES, robot.n_joints))
     mass_matrices = equations_of_motion(robot, poses, np.zeros_like(poses), parameters).mass_matrix
     largest = np.diagonal(mass_matrices, axis1=1, axis2=2).max(axis=0)
     for joint, moved in zip(robot.independent_joints, largest.tolist(), strict=True):
         link, drive = joint.link, drives[joint.name]
-        if link.mass is None or link.center_of_mass is None or link.inertia_about_center_of_mass is None:
-            return None
+        assert link.center_of_mass is not None
         inertia = np.array(link.inertia_about_center_of_mass)
         reached = abs(drive["ratio"]) * drive["torque_constant_Nm_A"] * drive["current_limit_A"]
         torque = min(joint.torque_limit, reached)
@@ -376,7 +390,7 @@ def _show(
     unread: Sequence[str],
     console: Console,
 ) -> None:
-    heads = ("joint", "gear", "ratio", "K [N·m/A]", "I [A]", "torque", "board")
+    heads = ("joint", "gear", "ratio", "K [N·m/A]", "I [A]", "limit", "board")
     console.say(
         table(
             heads,
@@ -384,7 +398,7 @@ def _show(
                 [
                     joint.name, drives[joint.name]["kind"], f"{drives[joint.name]['ratio']:g}",
                     f"{drives[joint.name]['torque_constant_Nm_A']:g}", f"{drives[joint.name]['current_limit_A']:g}",
-                    f"{joint.torque_limit:.4g}", urls[joint.name],
+                    f"{joint.torque_limit:.4g} {'N·m' if joint.kind == 'revolute' else 'N'}", urls[joint.name],
                 ]
                 for joint in robot.independent_joints
             ],

@@ -268,9 +268,11 @@ def _efficiency(before: Sequence[Precision], relative_sigma: Array) -> float:
 
     Plans take residuals for noise. Where they are what the model leaves out, more motion helps less than planned.
     """
+    if not before:
+        return 1.0
     after = [*(each.relative_sigma for each in before[1:]), relative_sigma]
     planned = realised = 0.0
-    for precision, later in zip(before, after, strict=False):
+    for precision, later in zip(before, after, strict=True):
         poor = ~precision.is_known
         planned += float(np.log(precision.next_gain[poor]).sum())
         realised += float(np.log(later[poor] / precision.relative_sigma[poor]).sum())

@@ -51,6 +51,7 @@ class CollisionMesh:
 
         try:
             mesh: trimesh.Trimesh = trimesh.load_mesh(self.file)
+        # It has no error of its own: these are of a missing file, damage, an unknown format, and a missing reader.
         except (OSError, ValueError, NotImplementedError, ImportError) as error:
             raise FileError(
                 f"mesh {self.file} of link {self.link!r} cannot be read: {error}; save it as STL"

@@ -1,6 +1,7 @@
 """`jointbench init`: files of an arm from its URDF, what it asks, and what it refuses."""
 
 import builtins
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -104,6 +105,27 @@ def test_what_is_missing_is_asked_at_a_terminal(monkeypatch: pytest.MonkeyPatch)
     assert (second.kind, second.ratio, second.rotor_inertia, second.link_encoder) == ("harmonic", -101.0, 2e-5, True)
     assert questions[1] == questions[2]
     assert questions[-1].endswith(" [yes]: ")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "by", "reason"),
+    [
+        ('type="revolute"', 'type="prismatic"', "joint 'j1' slides, and emulated joints turn"),
+        (r"(?s)<inertial>.*?</inertial>", "", "has no inertia in the URDF"),
+    ],
+)
+def test_an_arm_that_no_plant_can_be_is_told_so_and_has_a_bench_of_boards_only(
+    pattern: str, by: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("arm.urdf").write_text(re.sub(pattern, by, Path("arm.urdf").read_text()))
+    assert main(["init", "arm.urdf", "--drive", DRIVE, "--out", "arm"]) == 0
+    said = capsys.readouterr().out
+    assert "no plant to try them on: " in said
+    assert reason in said
+    assert [path.name for path in Path("arm").iterdir()] == ["robot.toml"]
+    boards = ["--board", "j1=serial:/dev/ttyACM0", "--board", "j2=serial:/dev/ttyACM1"]
+    assert main(["init", "arm.urdf", "--drive", DRIVE, *boards, "--out", "driven"]) == 0
+    assert sorted(path.name for path in Path("driven").iterdir()) == ["bench.toml", "robot.toml"]
 
 
 @pytest.mark.parametrize(

@@ -120,12 +120,12 @@ def test_what_is_known_counts_as_motion_before(name: str) -> None:
     """Information of one motion, added to that of another, is the information of both in one."""
     robot = random_tree("RRPR", 3)
     first, second = random_motion(robot, 40, 0), random_motion(robot, 50, 1)
-    both: Motion = tuple(np.concatenate(parts) for parts in zip(first, second, strict=True))  # type: ignore[assignment]
+    q, dq, ddq = (np.concatenate(parts) for parts in zip(first, second, strict=True))
     alone = objective_of(robot, name)
     columns = alone.information.columns(first)
     after = objective_of(robot, name, known=columns.T @ columns)
     # Twice through the same decomposition, once over a square root: rounding times the condition number.
-    assert after.value(second) == pytest.approx(alone.value(both), rel=1e-7)
+    assert after.value(second) == pytest.approx(alone.value((q, dq, ddq)), rel=1e-7)
     by_gradient, by_differences = slope_along(after, second, random_motion(robot, 50, 2))
     assert by_gradient == pytest.approx(by_differences, rel=1e-6, abs=1e-6)
 
