@@ -8,6 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__: str
+"""Version of the installed distribution."""
+
 if TYPE_CHECKING:
     from jointbench.bench import Bench, open_bench
     from jointbench.excitation import (
@@ -86,7 +89,16 @@ __all__ = [
 _ROOMS = ("model", "excitation", "bench", "recording", "identification", "results")
 
 
+def __dir__() -> list[str]:
+    """Return all public names, those too that have not been imported yet."""
+    return sorted({*globals(), *__all__, "__version__"})
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version  # takes a while, and is hardly ever asked for
+
+        return version("jointbench")
     if name in __all__:
         for room in _ROOMS:
             module = import_module(f"jointbench.{room}")

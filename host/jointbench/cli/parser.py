@@ -76,6 +76,19 @@ class Parser(argparse.ArgumentParser):
         self.error(f"does not know {' '.join(unknown)}{meant}")
 
 
+class PrintVersion(argparse.Action):
+    """Print the versions that a report of a fault needs, and end."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> NoReturn:
+        """Ask for the version only here: the package index of the environment is slow to read."""
+        import platform
+
+        import jointbench
+
+        print(f"jointbench {jointbench.__version__} (Python {platform.python_version()}, {platform.platform()})")
+        parser.exit()
+
+
 class VerbParser(Parser):
     """A verb's parser, empty until it is filled by the first line that is to be parsed."""
 
@@ -117,6 +130,7 @@ def build_parser(*, whole: bool = False) -> Parser:
     """
     parser = Parser(prog="jointbench", description=DESCRIPTION, epilog="`jointbench VERB --help` shows an example.")
     add_json(parser)
+    parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version, and that of Python")
     parser.set_defaults(parser=parser)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=VerbParser)
     for verb in VERBS:

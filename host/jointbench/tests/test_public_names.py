@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import subprocess
+import sys
+from importlib import metadata
 from typing import Any
 
 import pytest
@@ -24,6 +27,15 @@ def test_it_has_an_example(name: str) -> None:
 
     assert code, f"{name} has no example in its docstring"
     assert inspect.isclass(thing) or f"{name}(" in code, f"the example of {name} does not call it"
+
+
+def test_dir_lists_every_public_name_before_it_is_used() -> None:
+    program = "import jointbench as jb; print(*dir(jb)); print(*jb.__all__); print(jb.__version__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    listed, public, version = done.stdout.splitlines()
+
+    assert {*public.split(), "__version__", "__all__"} <= set(listed.split())
+    assert version == metadata.version("jointbench")
 
 
 def test_what_does_not_run_is_no_example() -> None:

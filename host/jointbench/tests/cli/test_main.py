@@ -48,6 +48,13 @@ def test_wrong_use_is_one_line_that_says_what_is_near(line, words, capsys):
     assert said.count("\n") == 1
 
 
+def test_the_version_is_that_of_the_installed_distribution(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"jointbench {metadata.version('jointbench')} (Python 3.")
+
+
 def test_json_may_stand_before_the_verb(capsys):
     assert main(["--json", "-", "info", "cobot6"]) == 0
     assert json.loads(capsys.readouterr().out)["robot"] == "cobot6"
