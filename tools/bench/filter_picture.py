@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.results.panels import PALETTE, house_style
+from jointbench.drawing import PALETTE, house_style
 from jointbench.signals import (
     BoardFilter,
     TrackingObserver,

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
 from jointbench.arrays import Array
+from jointbench.drawing import PALETTE
 from jointbench.excitation import Workspace
 from jointbench.model import Robot
 from jointbench.model.kinematics import forward_kinematics
-from jointbench.results.panels import PALETTE
 
 SIDE, TOP = (0, 2), (0, 1)
 """Axes of the base frame that a view shows, across and upwards."""

@@ -17,6 +17,7 @@ from jointbench.identification.friction.law import FORMS, LawElement
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.model import Robot
 from jointbench.model.tree import tree_of
+from jointbench.model.units import torque_units
 from jointbench.results.c_source import (
     FUNCTIONS,
     HEAD,
@@ -26,7 +27,6 @@ from jointbench.results.c_source import (
     WITH_MEMORY,
     WITHOUT_MEMORY,
 )
-from jointbench.results.digits import torque_units
 
 _NO_LIMIT = 1e30
 """Current [A] in place of one without bound, which C has no portable constant of."""

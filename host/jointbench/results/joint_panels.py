@@ -14,29 +14,27 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from jointbench.arrays import Array
+from jointbench.drawing import (
+    PALETTE,
+    TEXT,
+    house_style,
+    inline_svg,
+    mark_horizontal,
+    mark_vertical,
+    name_vertical,
+    stack,
+)
 from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.identification.friction.joint_laws import friction_data, joints_with_friction
 from jointbench.identification.friction.law_search import friction_left
 from jointbench.identification.observations import observe
 from jointbench.model import Robot
+from jointbench.model.units import torque_unit
 from jointbench.recording import Run
 from jointbench.results.content import Panel
-from jointbench.results.digits import column, percent, torque_unit
-from jointbench.results.panels import (
-    PALETTE,
-    TEXT,
-    cutoff_panel,
-    excitation_panel,
-    house_style,
-    inline_svg,
-    mark_horizontal,
-    mark_vertical,
-    name_vertical,
-    residual_panel,
-    stack,
-    torque_panel,
-)
+from jointbench.results.digits import column, percent
+from jointbench.results.panels import cutoff_panel, excitation_panel, residual_panel, torque_panel
 
 _INSTANTS = 1001
 """Points of a planned motion played once: more than a panel has pixels."""

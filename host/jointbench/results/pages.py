@@ -10,19 +10,11 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.drawing import PALETTE, stack
 from jointbench.identification import Model
+from jointbench.model.units import parameter_unit, torque_unit, torque_units
 from jointbench.results.content import Content, Fact, Panel, clock_table, ledger_table
-from jointbench.results.digits import (
-    NOT_A_NUMBER,
-    column,
-    fixed,
-    parameter_unit,
-    percent,
-    torque_unit,
-    torque_units,
-    typeset,
-    value_and_sigma,
-)
+from jointbench.results.digits import NOT_A_NUMBER, column, fixed, percent, typeset, value_and_sigma
 from jointbench.results.evidence import ComparisonEvidence, Evidence, provenance_rows, reproduce_commands
 from jointbench.results.joint_panels import (
     cutoff_panels,
@@ -35,7 +27,7 @@ from jointbench.results.joint_panels import (
     spectrum_panels,
     torque_panels,
 )
-from jointbench.results.panels import PALETTE, stack, torque_panel
+from jointbench.results.panels import torque_panel
 from jointbench.results.summary import (
     excitation_note,
     facts,

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
 from jointbench.arrays import Array
+from jointbench.drawing import PALETTE, draw_torques, house_style, mark_time, mark_vertical, thin
 from jointbench.identification import Model, Validation
 from jointbench.identification.residual import Mission, Residual, gain_of
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.results.digits import fixed, percent, torque_unit
+from jointbench.model.units import torque_unit
+from jointbench.results.digits import fixed, percent
 from jointbench.results.evidence import PressureModel
 from jointbench.results.joint_panels import torque_series
-from jointbench.results.panels import PALETTE, draw_torques, house_style, mark_time, mark_vertical, thin
 
 COLUMNS = 3
 WIDTH, ROW_HEIGHT, HEAD, FOOT = 10.0, 2.2, 0.5, 0.22

@@ -187,7 +187,7 @@ def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:
         FileNotWritten: the file's name ends in nothing known; or it cannot be written.
     """
     check_picture(path)
-    from jointbench.results.panels import house_style
+    from jointbench.drawing import house_style
     from jointbench.results.plan_figure import plan_figure
 
     path, buffer = Path(path), io.BytesIO()

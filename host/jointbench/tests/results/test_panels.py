@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from jointbench.arrays import Array
+from jointbench.drawing import PALETTE, house_style, inline_svg, thin
 from jointbench.identification import Validation, fit
 from jointbench.model import with_passive
 from jointbench.results.joint_panels import (
@@ -18,15 +19,7 @@ from jointbench.results.joint_panels import (
     spectrum_panel,
     torque_series,
 )
-from jointbench.results.panels import (
-    PALETTE,
-    excitation_panel,
-    house_style,
-    inline_svg,
-    residual_panel,
-    thin,
-    torque_panel,
-)
+from jointbench.results.panels import excitation_panel, residual_panel, torque_panel
 from jointbench.results.pictures import torques_figure
 
 from .recordings import Example

@@ -8,12 +8,12 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jointbench.drawing import house_style
 from jointbench.errors import FileNotWritten
 from jointbench.identification.residual import TimePolynomial, gain_of, mission_of
 from jointbench.identification.state_residual import StateResidual
 from jointbench.results import PressureModel, residual_picture, stance_picture
 from jointbench.results.digits import percent
-from jointbench.results.panels import house_style
 from jointbench.results.pictures import residual_figure, residual_png, stance_figure, stance_png
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_stance

@@ -12,6 +12,7 @@ from matplotlib.text import Text
 
 from jointbench import extras
 from jointbench.cli.plan_tables import plan_text
+from jointbench.drawing import PALETTE, house_style
 from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.excitation import (
     Excitation,
@@ -28,7 +29,6 @@ from jointbench.identification.zero_moment_point.reduced_parameters import Reduc
 from jointbench.model import Robot, drive_parameter_names, inverse_dynamics, load_robot, zero_moment_point
 from jointbench.model.kinematics import forward_kinematics
 from jointbench.results.arm_views import SIDE, TOP, ArmPoses, draw_view
-from jointbench.results.panels import PALETTE, house_style
 from jointbench.results.plan_evidence import NOISE, PlanEvidence, Trace, plain, plan_traces
 from jointbench.results.plan_figure import plan_figure
 from jointbench.results.reports import plan_picture

@@ -16,13 +16,13 @@ import pytest
 
 from jointbench import extras
 from jointbench.bench import Exchange, board_clock
+from jointbench.drawing import PALETTE
 from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.identification import fit, validate
 from jointbench.identification.observations import observe
 from jointbench.results import ComparisonEvidence, key_picture, write_comparison, write_report
 from jointbench.results.evidence import Evidence
 from jointbench.results.pages import comparison_content, difference_panel
-from jointbench.results.panels import PALETTE
 from jointbench.results.summary import fit_facts
 from tools.browser import page_of, serious_findings
 
