@@ -6,8 +6,9 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.checks import Check, Result
@@ -16,6 +17,9 @@ from jointbench.cli.main import carry_out
 from jointbench.cli.run import WHEN_STOPPED
 from tools.demo import __main__ as demo
 from tools.demo.playing import BENCHES
+
+if TYPE_CHECKING:
+    from jointbench.identification import Model
 
 
 @dataclass(frozen=True)
@@ -129,10 +133,28 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console)
         bench.configure()
         proof = prove(
             model, bench, motion, out / "proof", controls=True, told=console.say,
-            progress=lambda name: progress_line(console, name),
+            stiffness=told_stiffness(model), progress=lambda name: progress_line(console, name),
         )  # fmt: skip
     console.say(proof_text(proof))
     return proof_fields(proof)
+
+
+def told_stiffness(model: Model) -> list[float] | None:
+    """Stiffness of each gear [N·m/rad] by the run that a model was fitted to, inf where that run does not tell it.
+
+    None where the run is no longer there, or is without encoders on both sides of the gears or torque sensors.
+    """
+    from jointbench.identification.drives import drive_signals, fit_stiffness
+    from jointbench.identification.validation import fitted_runs
+    from jointbench.recording import open_run
+
+    paths = [Path(str(run["run"])) for run in fitted_runs(model)]
+    if not paths or not paths[0].is_dir():
+        return None
+    run = open_run(paths[0])
+    if run.samples.link_position is None or run.samples.joint_torque is None:
+        return None
+    return [(gear and gear.stiffness) or inf for gear in fit_stiffness(run.robot, drive_signals(run, run.robot))]
 
 
 if __name__ == "__main__":

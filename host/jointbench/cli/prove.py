@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="velocity over which friction changes its sign, rad/s (%(default)g)",
     )  # fmt: skip
     parser.add_argument(
+        "--stiffness", metavar="RUN",
+        help="a run with encoders on both sides of the gears and torque sensors, which tells their stiffness, so that "
+        "motors lead by the wind-up (stiffness_Nm_rad of the robot's file; none: motors do not lead)",
+    )  # fmt: skip
+    parser.add_argument(
         "--controls", action="store_true", help="play feed-forward that is wrong on purpose, too: each must fail"
     )
     parser.add_argument("--out", metavar="DIR", help="where every run goes (a new folder under runs/)")
@@ -51,12 +56,18 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         from jointbench.cli.run import progress_line
         from jointbench.excitation import read_workspace
         from jointbench.identification import load_model
+        from jointbench.identification.drives import drive_signals, fit_stiffness
         from jointbench.identification.prove import draw_motion, prove
-        from jointbench.recording import new_run_path
+        from jointbench.recording import new_run_path, open_run
     model = load_model(options.model)
     out = Path(options.out or new_run_path("runs", model.robot.name, "proof"))
     if out.exists():
         raise ExcitationError(f"{out} exists; name another directory with --out")
+    stiffness = None
+    if options.stiffness:
+        told = open_run(options.stiffness)
+        gears = fit_stiffness(told.robot, drive_signals(told, told.robot))
+        stiffness = [(gear and gear.stiffness) or np.inf for gear in gears]
     workspace = read_workspace(options.workspace) if options.workspace else None
     if options.plan:
         motion = read_plan(options.plan)
@@ -69,7 +80,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         bench.configure()
         proof = prove(
             model, bench, motion, out,
-            controls=options.controls, friction_width=options.friction_width,
+            controls=options.controls, friction_width=options.friction_width, stiffness=stiffness,
             told=console.say, progress=lambda name: progress_line(console, name),
         )  # fmt: skip
     console.say(proof_text(proof))
@@ -106,6 +117,10 @@ def proof_text(proof: Proof) -> str:
         f"  ratio of all joints {proof.pooled_ratio:.1f}, of the worst {proof.worst_ratio:.1f}; "
         f"motion {proof.distance:.2f} from the fitted one",
     ]
+    if proof.pooled_link_ratio is not None:
+        lines.append(
+            f"  of the links {proof.pooled_link_ratio:.1f}, worst {proof.worst_link_ratio:.1f}; {_lead(proof)}"
+        )
     lines += [_control_line(proof, k) for k in range(len(proof.controls))]
     if proof.heavier is not None:
         joint, played = proof.heavier.joint, proof.heavier.tracking
@@ -118,6 +133,14 @@ def proof_text(proof: Proof) -> str:
     lines += [f"  {sentence}" for sentence in proof.against]
     lines.append(f"verdict: {'proven' if proof.is_proven else 'refused'}")
     return "\n".join(lines)
+
+
+def _lead(proof: Proof) -> str:
+    """Whether motors led by the wind-up of their gears, in words."""
+    leading = [name for name, leads in zip(proof.joint_names, proof.leads, strict=True) if leads]
+    if not leading:
+        return "motors did not lead by wind-up"
+    return f"motors led by the wind-up of {', '.join(leading)}"
 
 
 def _control_line(proof: Proof, k: int) -> str:
@@ -143,11 +166,14 @@ def proof_fields(proof: Proof) -> dict[str, Any]:
         "distance": proof.distance,
         "ratio_pooled": proof.pooled_ratio,
         "ratio_worst": proof.worst_ratio,
+        "link_ratio_pooled": proof.pooled_link_ratio,
+        "link_ratio_worst": proof.worst_link_ratio,
         "joints": {
             name: {
                 "judged": bool(proof.modelled[j]),
                 "ratio": float(proof.ratio[j]),
                 "link_ratio": None if link is None else float(link[j]),
+                "stiffness": float(proof.stiffness[j]) if proof.stiffness is not None and proof.leads[j] else None,
                 "half_ratio": float(proof.half_ratio[j]),
                 "share": float(proof.share[j]),
                 "predicted": float(proof.predicted.share[j]),

@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.bench import Facts, Feedforward, Trajectory
-from jointbench.errors import FitError
+from jointbench.errors import FitError, NumericalError
 from jointbench.identification.model import Model
 from jointbench.identification.predictor import DriveTorque, leading_parameters
 from jointbench.model import Robot
@@ -97,7 +97,9 @@ def sensor_offset(model: Model) -> Array:
 def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
     """Torque through the gears along a planned motion: of links and compensations, without rotors and friction.
 
-    Friction and rotor inertia act before the gear, whose wind-up is this torque over its stiffness.
+    Friction and rotor inertia act before the gear, whose wind-up is this torque over its stiffness. Where one base
+    parameter has a rotor's inertia with the links', the nearest parameters that a robot can have say how it is shared
+    (`Model.physical`); where there are none, all of it is the parameter's that leads.
 
     Args:
         model: whose torque it is.
@@ -107,11 +109,21 @@ def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
     Returns:
         Torque [N·m or N], shape (n, n_joints).
     """
+    try:
+        links, compensations = model.physical.standard_parameters, model.physical.compensation_parameters
+    except (FitError, NumericalError):
+        links, _, compensations = leading_parameters(model)
+    return _torque_of(model, trajectory, time, links, compensations)
+
+
+def _torque_of(model: Model, trajectory: Trajectory, time: Array, links: Array, compensations: Array) -> Array:
+    """Torque of links and compensations with these parameters along a motion [N·m or N], shape (n, n_joints)."""
     q, dq, ddq = trajectory.evaluate(time)
     columns, _ = model_columns(model.robot, q, dq, ddq)
-    full = leading_parameters(model)
-    behind = np.concatenate((full.links, np.zeros_like(full.drives), full.compensations))
-    return (columns @ behind).reshape(q.shape) * model.robot.modelled
+    full = np.zeros(columns.shape[-1])
+    full[: len(links)] = links
+    full[len(full) - len(compensations) :] = compensations
+    return (columns @ full).reshape(q.shape) * model.robot.modelled
 
 
 class TorqueParts(NamedTuple):
@@ -148,7 +160,7 @@ def torque_parts(
         springs = (columns @ full.compensations).reshape(q.shape) * model.robot.modelled
     kept = (drives.offset - sensor_offset(model)) * model.robot.modelled
     rotors = ddq @ drives.inertia.T * model.robot.modelled
-    rigid_body = gear_torque(model, trajectory, time) - springs + rotors
+    rigid_body = _torque_of(model, trajectory, time, full.links, np.zeros_like(full.compensations)) + rotors
     return TorqueParts(rigid_body, springs + kept, whole - rigid_body - springs - kept)
 
 
@@ -175,6 +187,26 @@ class MotorReference:
         return q + self.wind_up(time), dq + self.wind_up(time, 1), ddq + self.wind_up(time, 2)
 
 
+def gear_stiffness(robot: Robot, stiffness: ArrayLike | None = None) -> Array:
+    """Stiffness of each gear at the joint side [N·m/rad], inf where it is not known, shape (n_joints,).
+
+    Args:
+        robot: its drives.
+        stiffness: instead of theirs, inf or NaN where it is not known, shape (n_joints,).
+
+    Raises:
+        FitError: a stiffness is not above 0, or there is not one for each joint.
+    """
+    known = [drive.stiffness or np.inf for drive in robot.drives] if stiffness is None else stiffness
+    own = np.nan_to_num(np.asarray(known, dtype=np.float64), nan=np.inf, posinf=np.inf)
+    if own.shape != (robot.n_joints,) or not np.all(own > 0.0):
+        raise FitError(
+            f"stiffness = {known} must be {robot.n_joints} numbers above 0 N·m/rad, one for each joint of "
+            f"{robot.name!r}; inf or NaN stands for one that is not known"
+        )
+    return own
+
+
 def motor_reference(
     model: Model, trajectory: Trajectory, knot_period: float, stiffness: ArrayLike | None = None
 ) -> MotorReference:
@@ -191,17 +223,16 @@ def motor_reference(
             drives. `fit_stiffness` identifies it from encoders on both sides.
 
     Raises:
-        FitError: no gear has a stiffness.
+        FitError: no gear has a stiffness, or one is not above 0.
     """
-    known = [drive.stiffness or np.inf for drive in model.robot.drives] if stiffness is None else stiffness
-    gear_stiffness = np.nan_to_num(np.asarray(known, dtype=np.float64), nan=np.inf, posinf=np.inf)
-    if not np.isfinite(gear_stiffness).any():
+    gears = gear_stiffness(model.robot, stiffness)
+    if not np.isfinite(gears).any():
         raise FitError(
             f"no gear of {model.robot.name!r} has a stiffness, so that its wind-up is not known; give stiffness_Nm_rad "
             "in the robot's file, or identify it from encoders on both sides: `jointbench drives`"
         )
     time = np.linspace(0.0, trajectory.period, round(trajectory.period / knot_period) + 1)
-    return MotorReference(trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gear_stiffness))
+    return MotorReference(trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gears))
 
 
 def observer_current(robot: Robot, facts: Sequence[Facts], ddq: Array) -> Array:

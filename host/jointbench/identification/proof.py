@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 from jointbench.arrays import Array
 from jointbench.bench import Trajectory
 from jointbench.errors import FitError
+from jointbench.identification.feedforward import MotorReference
 from jointbench.identification.validation import Validation
 from jointbench.model import Robot
 from jointbench.recording import Run
@@ -30,6 +31,10 @@ MOST_MORE = 0.04
 
 HALF, HALF_TOLERANCE = 0.5, 0.1
 """Error with half the feed-forward over that without, and how far from it still shows sign, scale and order right."""
+
+MOST_WIND_UP = 0.95
+"""Share of a measured wind-up that a gear's stiffness may leave unexplained for motors to lead by it: at a correct
+stiffness noise and teeth leave most of a small one, at half of the stiffness all of it is left, with the other sign."""
 
 BLOCKS = 20
 """Number of blocks of a validation's time, by whose errors the share is predicted with an interval."""
@@ -67,8 +72,10 @@ class Tracking:
     """Errors and torques of a motion as it was played, from `SETTLED_S` on.
 
     Attributes:
-        error: reference less position by the motor encoders [rad or m], shape (n, n_joints).
-        link_error: the same by the link encoders, None where there are none.
+        error: reference of the motors less position by their encoders [rad or m], shape (n, n_joints).
+        link_error: reference of the links less position by theirs [rad or m], None where they have none.
+        wind_up: lead of the motors over the links by their encoders [rad or m], None where the links have none.
+        time: since the start [s], shape (n,).
         torque: of the motors at the joints, less the sensors' offsets [N·m or N], shape (n, n_joints).
         fed_forward: part of it that the model supplied, filtered on the way as the torque was [N·m or N].
         sample_period: [s].
@@ -76,6 +83,8 @@ class Tracking:
 
     error: Array
     link_error: Array | None
+    wind_up: Array | None
+    time: Array
     torque: Array
     fed_forward: Array
     sample_period: float
@@ -87,7 +96,7 @@ class Tracking:
 
     @property
     def link_rms(self) -> Array | None:
-        """The same of the link encoders, None where there are none."""
+        """Root mean square of the links' error by joint [rad or m], None where they have no encoders."""
         return None if self.link_error is None else np.sqrt(np.mean(self.link_error**2, axis=0))
 
     @cached_property
@@ -113,7 +122,8 @@ def _share(fed_back: Array, whole: Array) -> Array:
 
 def tracking(
     run: Run,
-    trajectory: Trajectory,
+    motors: Trajectory,
+    links: Trajectory,
     robot: Robot,
     supplied_A: Array | None,
     knot_period: float,
@@ -123,7 +133,8 @@ def tracking(
 
     Args:
         run: in which it was played once.
-        trajectory: what was played.
+        motors: what was played.
+        links: where the links should have been; another than that of the motors where these lead by the gears' wind-up.
         robot: of the bench.
         supplied_A: motor currents of the model's torque at the knots [A], shape (n_knots, n_motors); None for none.
         knot_period: time between its knots [s].
@@ -142,7 +153,7 @@ def tracking(
         raise FitError(
             f"run {run.path} plays for too short a time; a proof needs a motion of {SETTLED_S + shortest:.3g} s or more"
         )
-    reference = trajectory.evaluate(np.minimum(time, trajectory.period))[0]
+    of_motors, of_links = (part.evaluate(np.minimum(time, part.period))[0] for part in (motors, links))
     torque = samples.motor_torque[rows] - offset
     fed_forward = np.zeros_like(torque)
     if supplied_A is not None:
@@ -151,10 +162,12 @@ def tracking(
         fed_forward = robot.drive_train.joint_torque_of_current(at_samples)
         for j, board_filter in enumerate(samples.board_filters or ()):
             fed_forward[:, j] = board_filter.apply(fed_forward[:, j])
-    link = samples.link_position
+    motor, link = samples.motor_position[rows], samples.link_position
     return Tracking(
-        reference - samples.motor_position[rows],
-        None if link is None else reference - link[rows],
+        of_motors - motor,
+        None if link is None else of_links - link[rows],
+        None if link is None else motor - link[rows],
+        time,
         torque,
         fed_forward,
         samples.sample_period,
@@ -241,6 +254,8 @@ class Proof:
         distance: of the motion from the nearest fitted one, as of `motion_distance`.
         controls: feed-forward that must fail.
         heavier: the model with a heavier link, None where it was not played.
+        stiffness: of the gears by whose wind-up the motors led in runs with feed-forward [N·m/rad], inf where they did
+            not, shape (n_joints,); None: of no gear.
     """
 
     joint_names: tuple[str, ...]
@@ -253,6 +268,12 @@ class Proof:
     distance: float
     controls: Sequence[Control] = field(default_factory=tuple[Control, ...])
     heavier: HeavierLink | None = None
+    stiffness: Array | None = None
+
+    @property
+    def leads(self) -> NDArray[np.bool_]:
+        """Which motors led by the wind-up of their gears in runs with feed-forward, shape (n_joints,)."""
+        return np.zeros_like(self.modelled) if self.stiffness is None else np.isfinite(self.stiffness)
 
     @property
     def ratio(self) -> Array:
@@ -260,11 +281,15 @@ class Proof:
         return _pooled([played.rms for played in self.without]) / _pooled([played.rms for played in self.fed])
 
     @property
-    def link_ratio(self) -> Array | None:
-        """The same by the link encoders, None where there are none."""
+    def _link_rms(self) -> tuple[Array, Array] | None:
         without = [own for played in self.without if (own := played.link_rms) is not None]
         fed = [own for played in self.fed if (own := played.link_rms) is not None]
-        return _pooled(without) / _pooled(fed) if without and fed else None
+        return (_pooled(without), _pooled(fed)) if without and fed else None
+
+    @property
+    def link_ratio(self) -> Array | None:
+        """Error of the links without over that with feed-forward by joint, None where they have no encoders."""
+        return None if self._link_rms is None else self._link_rms[0] / self._link_rms[1]
 
     @property
     def pooled_ratio(self) -> float:
@@ -273,9 +298,22 @@ class Proof:
         return float(np.linalg.norm(without) / np.linalg.norm(fed))
 
     @property
+    def pooled_link_ratio(self) -> float | None:
+        """The same of the links, None where they have no encoders."""
+        if self._link_rms is None:
+            return None
+        without, fed = (rms[self.modelled] for rms in self._link_rms)
+        return float(np.linalg.norm(without) / np.linalg.norm(fed))
+
+    @property
     def worst_ratio(self) -> float:
         """Least ratio of the judged joints."""
         return float(self.ratio[self.modelled].min())
+
+    @property
+    def worst_link_ratio(self) -> float | None:
+        """Least ratio of the judged joints by the links, None where they have no encoders."""
+        return None if self.link_ratio is None else float(self.link_ratio[self.modelled].min())
 
     @property
     def share(self) -> Array:
@@ -363,6 +401,38 @@ def check_half(half_ratio: Array, joint_names: Sequence[str], modelled: NDArray[
         f"half the feed-forward leaves {ratio:.2f} of {name}'s tracking error, where {HALF:g} ± {HALF_TOLERANCE:g} "
         f"shows a right model; {cause}{also}. Stopped before full current: correct it and fit anew, or fit this bench"
     )
+
+
+def check_wind_up(without: Tracking, reference: MotorReference, joint_names: Sequence[str], stiffness: Array) -> None:
+    """Refuse a stiffness that does not explain the wind-up measured without feed-forward, before motors lead by it.
+
+    The zeros of the encoders are left out of both. Links without encoders are taken on trust.
+
+    Args:
+        without: the motion without feed-forward.
+        reference: of the motors, with their lead.
+        joint_names: of the joints.
+        stiffness: of the gears [N·m/rad], inf where not known, shape (n_joints,).
+
+    Raises:
+        FitError: with its lead a joint's links would be further from the reference than without; names the joint.
+    """
+    if without.wind_up is None:
+        return
+    measured = without.wind_up - without.wind_up.mean(axis=0)
+    lead = reference.wind_up(np.minimum(without.time, reference.period))
+    lead = lead - lead.mean(axis=0)
+    left = (measured - lead).std(axis=0)
+    off = left - MOST_WIND_UP * measured.std(axis=0)
+    joint = int(off.argmax())
+    if off[joint] > 0.0:
+        before, after = (1e3 * float(size[joint]) for size in (measured.std(axis=0), left))
+        raise FitError(
+            f"{joint_names[joint]}: a stiffness of {stiffness[joint]:.4g} N·m/rad leaves {after:.3g} mrad of the "
+            f"{before:.3g} mrad by which motor and link move apart (rms), so that a lead is worse than none; correct "
+            "stiffness_Nm_rad in the robot's file or identify it (`jointbench drives`), or leave it out: motors then "
+            "do not lead"
+        )
 
 
 def _pooled(values: Sequence[Array]) -> Array:

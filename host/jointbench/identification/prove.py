@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.bench import Bench, Feedforward, ProgressCallback
+from jointbench.bench import Bench, Feedforward, ProgressCallback, Trajectory
 from jointbench.errors import BoardFault, ExcitationError, FitError, JointbenchError
 from jointbench.excitation import Excitation, Workspace, random_excitation
 from jointbench.identification.feedforward import (
     FRICTION_WIDTH,
+    MotorReference,
     command_times,
     feedforward_of_model,
     feedforward_of_torque,
+    gear_stiffness,
+    motor_reference,
     observer_current,
     planned_torque,
     sensor_offset,
@@ -32,6 +36,7 @@ from jointbench.identification.proof import (
     Proof,
     Tracking,
     check_half,
+    check_wind_up,
     motion_distance,
     predicted_share,
     tracking,
@@ -130,20 +135,27 @@ def draw_motion(model: Model, period: float, seed: int, workspace: Workspace | N
 
 @dataclass
 class _Player:
-    """Plays a motion with one feed-forward after the other, each kept under its name."""
+    """Plays a motion with one feed-forward after the other, each kept under its name.
+
+    Attributes:
+        motion: of the links.
+        reference: of the motors where a feed-forward plays along: they may lead by the gears' wind-up.
+    """
 
     bench: Bench
     model: Model
     motion: Excitation
+    reference: Trajectory
     out: Path
     progress: Callable[[str], ProgressCallback] | None
 
     def __call__(self, name: str, feedforward: Feedforward | None) -> Tracking:
-        bench, motion = self.bench, self.motion
-        bench.move_to(motion.home)
-        about = bench.provenance(excitation=motion.to_dict(), repeats=1, feedforward=name)
+        bench = self.bench
+        reference = self.motion if feedforward is None else self.reference
+        bench.move_to(reference.evaluate(np.zeros(1))[0][0])
+        about = bench.provenance(excitation=self.motion.to_dict(), repeats=1, feedforward=name)
         with Recorder(self.out / name, about) as recorder:
-            bench.play(motion, 1, recorder, self.progress(name) if self.progress else None, feedforward=feedforward)
+            bench.play(reference, 1, recorder, self.progress(name) if self.progress else None, feedforward=feedforward)
         return self.tracking(name, feedforward)
 
     def tracking(self, name: str, feedforward: Feedforward | None) -> Tracking:
@@ -154,13 +166,13 @@ class _Player:
         """
         facts = self.bench.facts
         knot_period = facts[0].tick_period * facts[0].knot_ticks
-        supplied = None
+        supplied, reference = None, self.motion if feedforward is None else self.reference
         if feedforward is not None:
             time = np.minimum(knot_period * np.arange(len(feedforward.motor_current_A)), self.motion.period)
-            lag = observer_current(self.bench.robot, facts, self.motion.evaluate(time)[2])
+            lag = observer_current(self.bench.robot, facts, reference.evaluate(time)[2])
             supplied = feedforward.motor_current_A + lag
-        run = open_run(self.out / name)
-        return tracking(run, self.motion, self.bench.robot, supplied, knot_period, sensor_offset(self.model))
+        run, offset = open_run(self.out / name), sensor_offset(self.model)
+        return tracking(run, reference, self.motion, self.bench.robot, supplied, knot_period, offset)
 
     def proving(self, name: str, feedforward: Feedforward) -> Tracking:
         """Play what must not trip.
@@ -198,6 +210,7 @@ def prove(
     *,
     controls: bool = False,
     friction_width: float = FRICTION_WIDTH,
+    stiffness: ArrayLike | None = None,
     told: Callable[[str], None] | None = None,
     progress: Callable[[str], ProgressCallback] | None = None,
 ) -> Proof:
@@ -214,6 +227,8 @@ def prove(
         out: directory of all runs, to create.
         controls: whether feed-forward that is wrong on purpose is played, too.
         friction_width: velocity over which friction changes its sign [rad/s; m/s].
+        stiffness: of each gear at the joint side [N·m/rad], inf or NaN where it is not known, shape (n_joints,); None:
+            of the robot's file. Motors lead by the gears' wind-up where it is known, so that the links follow.
         told: called with a line on each step.
         progress: called with a run's name, gives what is called some times a second while it is played.
 
@@ -237,18 +252,26 @@ def prove(
     bench.admit(motion)
     distance = check_new_motion(model, motion)
     out.mkdir(parents=True)
-    play = _Player(bench, model, motion, out, progress)
+    gears = gear_stiffness(robot, stiffness)
+    reference: Trajectory = motion
+    if np.isfinite(gears).any():
+        reference = motor_reference(model, motion, bench.facts[0].tick_period * bench.facts[0].knot_ticks, gears)
+    play = _Player(bench, model, motion, reference, out, progress)
     modelled = model.robot.modelled
 
     without = play("without-1", None)
+    if isinstance(reference, MotorReference):
+        check_wind_up(without, reference, robot.joint_names, gears)
     validation = validate(model, open_run(out / "without-1"))
     largest = np.abs(robot.drive_train.motor_motion(without.error)).max(axis=0)
     feedforward = replace(
-        feedforward_of_model(model, motion, bench.facts, friction_width=friction_width),
+        feedforward_of_model(model, reference, bench.facts, friction_width=friction_width),
         following_limit_rad=FOLLOWING_OVER_ERROR * largest,
     )
     at_10_Hz = validate(model, open_run(out / "without-1"), cutoff_Hz=BAND_HZ)
-    predicted = predicted_share(at_10_Hz, *_planned(model, bench, motion, friction_width), bench.facts[0].tick_period)
+    predicted = predicted_share(
+        at_10_Hz, *_planned(model, bench, reference, friction_width), bench.facts[0].tick_period
+    )
     joints = [name for name, judged in zip(robot.joint_names, modelled, strict=True) if judged]
     pairs = zip(joints, predicted.share[modelled], strict=True)
     say(f"predicted share of feedback: {', '.join(f'{name} {100.0 * share:.1f}' for name, share in pairs)} %")
@@ -262,19 +285,20 @@ def prove(
     again = play("without-2", None)
     fed_again = play.proving("with-2", feedforward)
     proof = Proof(
-        robot.joint_names, modelled, (without, again), (fed, fed_again), half, predicted, validation.relative, distance
-    )
+        robot.joint_names, modelled, (without, again), (fed, fed_again), half, predicted, validation.relative,
+        distance, stiffness=gears,
+    )  # fmt: skip
     if not controls:
         return proof
     wrong: list[Control] = []
-    for name, (words, other) in _wrong(model, bench, motion, feedforward, friction_width).items():
+    for name, (words, other) in _wrong(model, bench, motion, reference, feedforward, friction_width).items():
         say(f"control: {words}")
         wrong.append(Control(words, *play.control(name, other)))
-    heavier = _heavier_link(model, bench, motion, feedforward, play, say)
+    heavier = _heavier_link(model, bench, reference, feedforward, play, say)
     return replace(proof, controls=tuple(wrong), heavier=heavier)
 
 
-def _planned(model: Model, bench: Bench, motion: Excitation, friction_width: float) -> tuple[Array, Array]:
+def _planned(model: Model, bench: Bench, motion: Trajectory, friction_width: float) -> tuple[Array, Array]:
     """Torque of the model along the planned motion, tick by tick: all of it, and linear between its knots."""
     torque = planned_torque(model, motion, command_times(motion, bench.facts), friction_width=friction_width)
     ticks = np.arange(len(torque))
@@ -283,16 +307,21 @@ def _planned(model: Model, bench: Bench, motion: Excitation, friction_width: flo
 
 
 def _wrong(
-    model: Model, bench: Bench, motion: Excitation, feedforward: Feedforward, friction_width: float
+    model: Model,
+    bench: Bench,
+    motion: Excitation,
+    reference: Trajectory,
+    feedforward: Feedforward,
+    friction_width: float,
 ) -> dict[str, tuple[str, Feedforward]]:
     """Feed-forward that is wrong on purpose, by the name of its run, and what is wrong with it."""
-    robot, facts, time = model.robot, bench.facts, command_times(motion, bench.facts)
+    robot, facts, time = model.robot, bench.facts, command_times(reference, bench.facts)
 
     def of_torque(wrong: Array) -> Feedforward:
-        fed = feedforward_of_torque(wrong, robot, motion, facts)
+        fed = feedforward_of_torque(wrong, robot, reference, facts)
         return replace(fed, following_limit_rad=feedforward.following_limit_rad)
 
-    torque = planned_torque(model, motion, time, friction_width=friction_width)
+    torque = planned_torque(model, reference, time, friction_width=friction_width)
     # The joint with the smallest torque: what shows there shows anywhere.
     size = np.where(robot.modelled, np.mean(torque**2, axis=0), np.inf)
     joint = int(size.argmin())
@@ -300,7 +329,7 @@ def _wrong(
     flipped[:, joint] *= -1.0
     other = random_excitation(robot, period=motion.period, seed=motion.seed + 1000)
     another = planned_torque(model, other, time, friction_width=friction_width)
-    parts = torque_parts(model, motion, time, friction_width=friction_width)
+    parts = torque_parts(model, reference, time, friction_width=friction_width)
     return {
         "control-scale": (f"torque × {TORQUE_OFF:g}", of_torque(TORQUE_OFF * torque)),
         "control-sign": (f"sign of {robot.joint_names[joint]}", of_torque(flipped)),
@@ -312,7 +341,7 @@ def _wrong(
 def _heavier_link(
     model: Model,
     bench: Bench,
-    motion: Excitation,
+    reference: Trajectory,
     feedforward: Feedforward,
     play: _Player,
     say: Callable[[str], None],
@@ -320,8 +349,8 @@ def _heavier_link(
     """Play the feed-forward of the model with that link 20 % heavier which changes a joint's torque most."""
     facts, robot = bench.facts[0], bench.robot
     knots = len(feedforward.motor_current_A)
-    time = np.minimum(facts.tick_period * facts.knot_ticks * np.arange(knots), motion.period)
-    columns, _ = model_columns(model.robot, *motion.evaluate(time))
+    time = np.minimum(facts.tick_period * facts.knot_ticks * np.arange(knots), reference.period)
+    columns, _ = model_columns(model.robot, *reference.evaluate(time))
     try:
         standard = model.physical.standard_parameters
     except JointbenchError as error:

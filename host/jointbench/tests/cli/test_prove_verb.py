@@ -30,7 +30,8 @@ def test_a_model_proves_itself_on_its_bench(
         assert main(["prove", str(model), str(live), "--plan", "fitted.json", "--out", "again"]) == 2
         assert "which the model was fitted to; give another with --plan" in capsys.readouterr().err
         assert not Path("again").exists()
-        options = ["--period", "8", "--controls", "--out", "out", "--json", "result.json"]
+        stiffness = ["--stiffness", str(tmp_path / "fitted")]
+        options = ["--period", "8", "--controls", "--out", "out", "--json", "result.json", *stiffness]
         code = main(["prove", str(model), str(live), *options])
     said = capsys.readouterr().out
     result = json.loads(Path("result.json").read_text())
@@ -41,6 +42,9 @@ def test_a_model_proves_itself_on_its_bench(
     for joint in result["joints"].values():
         assert joint["ratio"] > 5.0  # a perfect model is limited by encoder counts alone, at 20 and more
         assert abs(joint["half_ratio"] - 0.5) <= 0.1
+        assert joint["stiffness"] == pytest.approx(24000.0, rel=0.02)  # the plant's; torque sensors are off by 1 %
+        assert joint["link_ratio"] > 10.0  # without the lead 4.6 at j2
+    assert "motors led by the wind-up of j1, j2" in said
     assert len(result["controls"]) == 4
     assert all(control["fails"] for control in result["controls"].values())
     assert {path.name for path in Path("out").iterdir()} >= {"without-1", "half", "with-1", "without-2", "with-2"}

@@ -20,7 +20,7 @@ from jointbench.identification.feedforward import (
     torque_parts,
 )
 from jointbench.identification.predictor import DriveTorque, leading_parameters
-from jointbench.model import base_parameters, spring
+from jointbench.model import base_parameters, inverse_dynamics, spring
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
 from jointwire import BY_NAME
 
@@ -62,11 +62,12 @@ def test_the_parts_of_a_torque_add_up_and_are_those_of_its_parameters() -> None:
     time = np.linspace(0.1, MOTION.period - 0.1, 50)
     parts = torque_parts(model(), MOTION, time, friction_width=0.02)
     np.testing.assert_allclose(sum(parts), planned_torque(model(), MOTION, time, friction_width=0.02), atol=1e-9)
-    _, dq, ddq = MOTION.evaluate(time)
+    _, dq, _ = MOTION.evaluate(time)
     drives = DriveTorque.of(ROBOT, leading_parameters(model()).drives)
     friction = dq @ drives.viscous.T + np.tanh(dq / 0.02) @ drives.coulomb.T
     np.testing.assert_allclose(parts.friction, friction, atol=1e-9)
-    np.testing.assert_allclose(parts.rigid_body, gear_torque(model(), MOTION, time) + ddq @ drives.inertia.T, atol=1e-9)
+    rigid_body = model().predict(*MOTION.evaluate(time)) - drives.offset - dq @ drives.viscous.T
+    np.testing.assert_allclose(parts.rigid_body, rigid_body - np.sign(dq) @ drives.coulomb.T, atol=1e-9)
     assert not parts.springs.any()  # there are none
 
 
@@ -90,7 +91,22 @@ def test_gears_carry_what_rotors_and_friction_do_not_take() -> None:
     q, dq, ddq = MOTION.evaluate(time)
     drives = DriveTorque.of(ROBOT, leading_parameters(model()).drives)
     before = ddq @ drives.inertia.T + dq @ drives.viscous.T + np.sign(dq) @ drives.coulomb.T + drives.offset
-    np.testing.assert_allclose(gear_torque(model(), MOTION, time), model().predict(q, dq, ddq) - before, atol=1e-9)
+    behind = model().predict(q, dq, ddq) - before
+    # Without a physical estimate all inertia that a rotor and links have together is the leading parameter's.
+    unphysical = replace(model(), covariance=np.full_like(model().covariance, np.nan))
+    with pytest.raises(FitError):
+        _ = unphysical.physical
+    np.testing.assert_allclose(gear_torque(unphysical, MOTION, time), behind, atol=1e-9)
+    # With one it is shared; of j1, whose rotor has half of it, the true torque is what the robot's own links ask for.
+    links = ROBOT.standard_parameters
+    assert links is not None
+    true = inverse_dynamics(ROBOT, q, dq, ddq, links)
+    off = [
+        np.linalg.norm(torque - true, axis=0) / np.linalg.norm(true, axis=0)
+        for torque in (behind, gear_torque(model(), MOTION, time))
+    ]
+    assert off[0][0] > 0.5
+    assert off[1][0] < 0.3 * off[0][0]
 
 
 def test_motors_lead_by_the_wind_up_of_the_gears_that_are_known() -> None:
@@ -111,6 +127,10 @@ def test_motors_lead_by_the_wind_up_of_the_gears_that_are_known() -> None:
 def test_a_robot_of_stiff_gears_needs_no_lead() -> None:
     with pytest.raises(FitError, match=r"no gear of 'cobot6' has a stiffness"):
         motor_reference(model(), MOTION, 0.032)
+    with pytest.raises(FitError, match=r"must be 2 numbers above 0 N·m/rad, one for each joint of 'cobot6'"):
+        motor_reference(model(), MOTION, 0.032, [5000.0])
+    with pytest.raises(FitError, match=r"must be 2 numbers above 0"):
+        motor_reference(model(), MOTION, 0.032, [5000.0, -1.0])
 
 
 def test_the_observers_lag_is_three_and_a_half_ticks_of_damping() -> None:

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from jointbench.errors import FitError
 from jointbench.excitation import random_excitation
+from jointbench.identification.feedforward import MotorReference
 from jointbench.identification.proof import (
     LEAST_DISTANCE,
     Control,
@@ -14,6 +16,7 @@ from jointbench.identification.proof import (
     Proof,
     Tracking,
     check_half,
+    check_wind_up,
     motion_distance,
 )
 from jointbench.model import load_robot
@@ -27,7 +30,7 @@ TORQUE = np.stack([10.0 * np.sin(2.0 * np.pi * TIME), 4.0 * np.cos(3.0 * np.pi *
 def played(error: float, model: float) -> Tracking:
     """A motion of that tracking error [rad], whose feed-forward is this share of the torque."""
     errors = np.full_like(TORQUE, error)
-    return Tracking(errors, None, TORQUE, model * TORQUE, 1e-3)
+    return Tracking(errors, None, None, TIME, TORQUE, model * TORQUE, 1e-3)
 
 
 def proof(model: float = 0.97) -> Proof:
@@ -93,3 +96,44 @@ def test_half_a_feed_forward_tells_the_joint_and_the_likely_cause(ratio: float, 
         check_half(np.array([0.55, ratio]), NAMES, BOTH)
     check_half(np.array([0.55, ratio]), NAMES, np.array([True, False]))  # a joint without a model is not judged
     check_half(np.array([0.41, 0.59]), NAMES, BOTH)
+
+
+def wound_up(stiffness: float, zero: float = 0.02) -> Tracking:
+    """A motion without feed-forward whose first gear has this stiffness [N·m/rad], the second one none to speak of."""
+    twist = TORQUE / np.array([stiffness, np.inf]) + zero
+    return replace(played(2e-3, 0.0), link_error=np.full_like(TORQUE, 2e-3) + twist, wind_up=twist)
+
+
+def leading(stiffness: float) -> MotorReference:
+    """A reference whose first motor leads by the torque over this stiffness."""
+    motion = random_excitation(load_robot("cobot6:2"), period=4.0, seed=1)
+    return MotorReference(motion, CubicSpline(TIME, TORQUE / np.array([stiffness, np.inf])))
+
+
+def test_motors_lead_by_a_stiffness_that_explains_the_wind_up() -> None:
+    for off in (0.6, 1.0, 10.0):  # leaves 0.67, none and 0.9 of the wind-up
+        check_wind_up(wound_up(5000.0), leading(5000.0 * off), NAMES, np.array([5000.0 * off, np.inf]))
+    check_wind_up(replace(wound_up(5000.0), wind_up=None), leading(50.0), NAMES, np.array([50.0, np.inf]))
+
+
+def test_a_stiffness_that_does_not_explain_the_wind_up_is_refused_before_anything_leads() -> None:
+    sentence = r"j1: a stiffness of 2500 N·m/rad leaves 1.41 mrad of the 1.41 mrad .* identify it"
+    with pytest.raises(FitError, match=sentence):
+        check_wind_up(wound_up(5000.0), leading(2500.0), NAMES, np.array([2500.0, np.inf]))
+    with pytest.raises(FitError, match="j1: a stiffness of 5000"):  # encoder or gear of the wrong sign
+        check_wind_up(wound_up(-5000.0), leading(5000.0), NAMES, np.array([5000.0, np.inf]))
+
+
+def test_links_have_ratios_of_their_own_where_they_have_encoders() -> None:
+    own = proof()
+    assert (own.link_ratio, own.pooled_link_ratio, own.worst_link_ratio) == (None, None, None)
+    without, fed = (
+        replace(run, link_error=np.full_like(TORQUE, 1.0) * size)
+        for run, size in ((own.without[0], [4e-3, 3e-3]), (own.fed[0], [1e-3, 1e-4]))
+    )
+    linked = replace(own, without=(without, without), fed=(fed, fed), stiffness=np.array([5000.0, np.inf]))
+    assert linked.link_ratio == pytest.approx([4.0, 30.0])
+    assert linked.pooled_link_ratio == pytest.approx(5e-3 / np.sqrt(1.01e-6))
+    assert linked.worst_link_ratio == pytest.approx(4.0)
+    assert linked.leads.tolist() == [True, False]
+    assert not own.leads.any()
