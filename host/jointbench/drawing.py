@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -144,6 +144,99 @@ def thin(time: Array, values: Array, bins: int) -> tuple[Array, Array]:
         else:
             kept.append(int(group[0]))
     return time[kept], values[kept]
+
+
+class Picture(Figure):
+    """A figure that notebooks show by themselves, without pyplot and whatever backend it has; `savefig` writes it."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with house_style():
+            self.savefig(buffer, format="png", facecolor="white", metadata={"Software": None})
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One quantity of all joints over time.
+
+    Attributes:
+        name: of the quantity, such as "torque".
+        units: of each joint's.
+        values: one array, or measured (wide, pale) and predicted (thin), shape (n, n_joints) each; NaN leaves a gap.
+    """
+
+    name: str
+    units: Sequence[str]
+    values: Sequence[Array]
+
+
+def joint_figure(title: str, time: Array, joints: Sequence[str], quantities: Sequence[Curves]) -> Picture:
+    """Draw a row for each joint and a column for each quantity over time [s].
+
+    Args:
+        title: above all.
+        time: ascending, shape (n,).
+        joints: their names.
+        quantities: at least one.
+    """
+    height = 0.6 + 1.15 * len(joints)
+    figure = Picture(figsize=(4.4 * len(quantities), height), dpi=100)
+    with house_style(9.0):
+        figure.text(0.02, 1.0 - 0.16 / height, title, va="center", fontsize=10.5)
+        grid = figure.add_gridspec(
+            len(joints), len(quantities), left=0.07, right=0.97, top=1.0 - 0.62 / height, bottom=0.3 / height,
+            wspace=0.2, hspace=0.75,
+        )  # fmt: skip
+        for row, joint in enumerate(joints):
+            for column, quantity in enumerate(quantities):
+                axes = figure.add_subplot(grid[row, column])
+                if len(quantity.values) == 2:
+                    measured, predicted = (values[:, row] for values in quantity.values)
+                    draw_torques(axes, time, measured, predicted, BINS)
+                else:
+                    axes.plot(*thin(time, quantity.values[0][:, row], BINS), color=PALETTE.measured, linewidth=1.2)
+                    axes.margins(y=0.08)
+                    mark_time(axes, time)
+                mark_vertical(axes, most=4)
+                axes.set_title(f"{joint} {quantity.name} [{quantity.units[row]}]", loc="left", fontsize=9, pad=3)
+    return figure
+
+
+_VERDICTS = {"identified": PALETTE.measured, "poorly excited": PALETTE.predicted}
+
+
+def share_figure(title: str, names: Sequence[str], shares: Array, words: Sequence[str]) -> Picture:
+    """Draw a dot for each parameter's standard error over its value, on a scale of decades, coloured by verdict.
+
+    Args:
+        title: above all.
+        names, words: of the parameters, and their verdicts, shape (n,).
+        shares: of the parameters, infinite where there is no standard error, shape (n,).
+    """
+    height = 0.9 + 0.17 * len(names)
+    figure = Picture(figsize=(6.6, height), dpi=100)
+    with house_style(9.0):
+        axes = figure.add_axes((0.24, 0.35 / height, 0.52, 1.0 - 0.75 / height))
+        figure.text(0.02, 1.0 - 0.18 / height, title, va="center", fontsize=10.5)
+        known = np.isfinite(shares) & (shares > 0.0)
+        low = float(shares[known].min(initial=0.01))
+        high = max(1.0, float(shares[known].max(initial=1.0)))
+        axes.set_xscale("log")
+        axes.set_xlim(0.7 * low, 1.4 * high)
+        for row, (share, word, is_known) in enumerate(zip(shares.tolist(), words, known.tolist(), strict=True)):
+            colour = _VERDICTS.get(word, PALETTE.ink)
+            if is_known:
+                axes.plot([0.7 * low, share], [row, row], color=colour, linewidth=0.8, alpha=0.5)
+                axes.plot(share, row, "o", color=colour, markersize=4)
+            if word != "identified":
+                axes.text(1.5 * high, row, word, va="center", fontsize=8, color=colour)
+        for bound in (0.2, 0.5):  # up to which a parameter is identified, or poorly excited
+            axes.axvline(bound, color=PALETTE.limit, linewidth=1.0, dashes=(4, 3), zorder=0)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{100.0 * value:g} %")
+    return figure
 
 
 def draw_torques(axes: Axes, time: Array, measured: Array, predicted: Array, bins: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,15 @@ from jointbench.excitation.families.catalogue import family_name, motion_from_di
 from jointbench.excitation.limits.motion_limits import Limit, Motion, SpaceLimit, check_share
 from jointbench.excitation.limits.torque_limits import TorqueLimit, torque_limit
 from jointbench.model import Robot
+from jointbench.notebook import card, data_frame, need_figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _REST_SPEED_SHARE = 1e-6
 """Share of a joint's largest speed below which it counts as standing: rounding is no reversal."""
+
+_DRAWN_TIMES = 600
 
 _WHOLE_SAMPLE_TOLERANCE = 1e-6  # of a sample: far above rounding of a period in seconds
 
@@ -242,6 +248,66 @@ class Excitation:
     support: Support | None = None
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     not_checked: str = ""
+
+    def __repr__(self) -> str:
+        """Return one line: robot, family, duration, condition number, and what it leaves to the nearest limit."""
+        tightest = self.tightest
+        room = f"{tightest.joint} leaves {tightest.smallest:.1%} of a limit"
+        condition = f"condition number {self.condition_number:.4g}"
+        return f"<Excitation of {self.robot_name}: {self.family}, {self.duration:g} s, {condition}; {room}>"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("motion", f"{self.family}, {self.duration:g} s, seed {self.seed}"),
+            ("condition number", f"{self.condition_number:.4g}"),
+            ("nearest limit", f"{self.tightest.joint}, {self.tightest.smallest:.1%} of it left"),
+            *((("not checked", self.not_checked),) if self.not_checked else ()),
+        ]
+        return card(f"Excitation of {self.robot_name}", facts, self.plot)
+
+    def plot(self) -> Figure:
+        """Draw position and velocity of each joint over time.
+
+        Returns:
+            The figure; a notebook shows it, `savefig` writes it.
+
+        Raises:
+            MissingExtra: matplotlib is not installed; names the extra.
+        """
+        need_figures("the picture of a plan")
+        from jointbench.drawing import Curves, joint_figure
+
+        time = np.linspace(0.0, self.duration, _DRAWN_TIMES)
+        q, dq, _ = self.evaluate(time)
+        joints = [margins.joint for margins in self.margins]
+        quantities = [  # the kind of its joints is in the robot's file alone
+            Curves("position", len(joints) * ["rad or m"], [q]),
+            Curves("velocity", len(joints) * ["rad/s or m/s"], [dq]),
+        ]
+        return joint_figure(f"{self.robot_name}: {self.family}", time, joints, quantities)
+
+    def to_pandas(self, sample_period: float = 0.01) -> Any:
+        """Return the motion as a table of pandas (a DataFrame), indexed by time [s].
+
+        Args:
+            sample_period: between two rows [s], above 0.
+
+        Returns:
+            For "j1" j1.position, j1.velocity and j1.acceleration [rad or m, and per s and s²].
+
+        Raises:
+            ExcitationError: the period is not above 0, or longer than the motion.
+            MissingExtra: pandas is not installed; names the extra.
+        """
+        if not 0.0 < sample_period <= self.duration:
+            raise ExcitationError(f"sample_period = {sample_period:g} s must be above 0, up to {self.duration:g} s")
+        time = np.arange(round(self.duration / sample_period) + 1) * sample_period
+        columns: dict[str, Any] = {"time_s": time}
+        motion = self.evaluate(time)
+        for k, margins in enumerate(self.margins):
+            for name, values in zip(("position", "velocity", "acceleration"), motion, strict=True):
+                columns[f"{margins.joint}.{name}"] = values[:, k]
+        return data_frame(columns, "time_s", "the table of a plan")
 
     @property
     def family(self) -> str:

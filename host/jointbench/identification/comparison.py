@@ -78,6 +78,10 @@ class Comparison:
     level: float
     margin: float
 
+    def __repr__(self) -> str:
+        """Return one line: the answer, and the figures it rests on."""
+        return f"<Comparison: {self.answer}; {self.reason}>"
+
     @property
     def difference(self) -> Array:
         """Difference of b from a [SI], shape (n,)."""

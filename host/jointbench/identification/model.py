@@ -40,9 +40,13 @@ from jointbench.identification.verdict import (
 from jointbench.identification.whiteness import Whiteness
 from jointbench.model import BaseParameters, Robot, Wrench, external_torques, model_columns
 from jointbench.model.tree import motion_arrays
+from jointbench.model.units import parameter_unit
+from jointbench.notebook import card, data_frame, need_figures
 from jointbench.recording import edit_sentence
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from jointbench.identification.friction import ModelFriction, ModelMemory
     from jointbench.identification.physical import PhysicalParameters
 
@@ -65,6 +69,8 @@ class Prediction(NamedTuple):
     torque: Array
     state: FrictionState
 
+
+_NORMAL_95 = float(special.ndtri(0.975))
 
 _NOT_PHYSICAL = (
     "look for a wrong sign or unit of a torque, a joint exchanged with another, or friction that the model lacks"
@@ -150,6 +156,65 @@ class Model:
     held_out: HeldOutError | None = None
     calibration: Calibration | None = None
     run_parts: tuple[Part, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return one line: robot, how many parameters are identified, and torque error of each joint."""
+        identified = sum(verdict.word == "identified" for verdict in self.parameter_verdicts)
+        errors = ", ".join(
+            f"{name} {error:.1%}" for name, error in zip(self.robot.joint_names, self.fit_relative, strict=True)
+        )
+        parameters = f"{identified} of {len(self.names)} base parameters identified"
+        return f"<Model of {self.robot.name}: {parameters}; torque error of the fit {errors}>"
+
+    def _repr_html_(self) -> str:
+        runs = [str(run["run"]) for run in self.provenance.get("runs") or [self.provenance]]
+        facts = [
+            ("fitted to", ", ".join(runs)),
+            ("verdict", f"{self.verdict.word}: {self.verdict.reason}"),
+            *((verdict.name, f"{verdict.word}: {verdict.reason}") for verdict in self.joint_verdicts),
+        ]
+        return card(f"Model of {self.robot.name}", facts, self.plot)
+
+    def plot(self) -> Figure:
+        """Draw the standard error of each base parameter as a share of its value, by verdict.
+
+        Returns:
+            The figure; a notebook shows it, `savefig` writes it.
+
+        Raises:
+            MissingExtra: matplotlib is not installed; names the extra.
+        """
+        need_figures("the picture of a model")
+        from jointbench.drawing import share_figure
+
+        words = [verdict.word for verdict in self.parameter_verdicts]
+        sizes = np.where(self.parameters == 0.0, np.inf, np.abs(self.parameters))
+        shares = np.where(np.isfinite(self.sigma) & np.isfinite(sizes), self.sigma / sizes, np.inf)
+        return share_figure(f"{self.robot.name}: standard error over value", self.names, shares, words)
+
+    def to_pandas(self) -> Any:
+        """Return the base parameters as a table of pandas (a DataFrame), indexed by name.
+
+        Returns:
+            A row for each: value, sigma and unit; low and high, its 95 % confidence interval; verdict and reason;
+            group, the full parameters that it stands for. Friction laws' parameters are in `friction`.
+
+        Raises:
+            MissingExtra: pandas is not installed; names the extra.
+        """
+        half = _NORMAL_95 * self.sigma
+        columns = {
+            "name": self.names,
+            "value": self.parameters,
+            "sigma": self.sigma,
+            "unit": [parameter_unit(self.robot, name) for name in self.names],
+            "low": self.parameters - half,
+            "high": self.parameters + half,
+            "verdict": [verdict.word for verdict in self.parameter_verdicts],
+            "reason": [verdict.reason for verdict in self.parameter_verdicts],
+            "group": [group.formula for group in self.base.groups],
+        }
+        return data_frame(columns, "name", "the table of a model")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,12 @@ from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings, provenance
 from jointbench.identification.verdict import Part, WholeVerdict
 from jointbench.identification.whiteness import Whiteness, whiteness
+from jointbench.model.units import torque_unit
+from jointbench.notebook import card, data_frame, need_figures
 from jointbench.recording import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +138,56 @@ class Validation:
         of_run = [replace(part, name=f"{part.name} of this run") for part in self.run_parts]
         fitted = [replace(part, name=f"{part.name} of the fit") for part in own.parts]
         return WholeVerdict((*fitted, *of_run, Part.of(name, joints, advice)), own.condition)
+
+    def __repr__(self) -> str:
+        """Return one line: robot, run, and torque error of each joint."""
+        errors = ", ".join(f"{name} {error:.1%}" for name, error in zip(self.joint_names, self.relative, strict=True))
+        what = "in-sample torque error" if self.in_sample else "torque error"
+        return f"<Validation of {self.model.robot.name} on {self.provenance['run']}: {what} {errors}>"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("verdict", f"{self.verdict.word}: {self.verdict.reason}"),
+            *((verdict.name, f"{verdict.word}: {verdict.reason}") for verdict in self.joint_verdicts),
+        ]
+        return card(f"Validation of {self.model.robot.name} on {self.provenance['run']}", facts, self.plot)
+
+    def plot(self) -> Figure:
+        """Draw measured (wide, pale) and predicted (thin) torque of each joint, and the residual where it moves.
+
+        Returns:
+            The figure; a notebook shows it, `savefig` writes it.
+
+        Raises:
+            MissingExtra: matplotlib is not installed; names the extra.
+        """
+        need_figures("the picture of a validation")
+        from jointbench.drawing import Curves, joint_figure
+
+        units = [torque_unit(self.model.robot, joint) for joint in range(len(self.joint_names))]
+        measured, predicted = (np.where(self.complete[:, None], one, np.nan) for one in (self.measured, self.predicted))
+        torque = Curves("torque, measured and predicted", units, [measured, predicted])
+        title = f"{self.model.robot.name} on {self.provenance['run']}"
+        residual = Curves("residual where it moves", units, [np.where(self.moving, measured - predicted, np.nan)])
+        return joint_figure(title, self.time, self.joint_names, [torque, residual])
+
+    def to_pandas(self) -> Any:
+        """Return the torques as a table of pandas (a DataFrame), indexed by time [s].
+
+        Returns:
+            A row for each sample; for "j1" j1.measured_Nm, j1.predicted_Nm and j1.moving, with N for a prismatic joint;
+            NaN near gaps and ends.
+
+        Raises:
+            MissingExtra: pandas is not installed; names the extra.
+        """
+        columns: dict[str, Any] = {"time_s": self.time}
+        for k, name in enumerate(self.joint_names):
+            unit = torque_unit(self.model.robot, k).replace("·", "")
+            for kind, torque in (("measured", self.measured), ("predicted", self.predicted)):
+                columns[f"{name}.{kind}_{unit}"] = np.where(self.complete, torque[:, k], np.nan)
+            columns[f"{name}.moving"] = self.moving[:, k]
+        return data_frame(columns, "time_s", "the table of a validation")
 
 
 _RECORD_ANOTHER = "record another motion and validate on that"

@@ -88,6 +88,10 @@ class Robot:
     locked: tuple[tuple[str, float], ...] = ()
     tolerances: Tolerances | None = None
 
+    def __repr__(self) -> str:
+        """Return one line: its name and its joints."""
+        return f"<Robot {self.name}: {self.n_joints} joints {', '.join(self.joint_names)}>"
+
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:
         """The joints that mimic no other."""

@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jointbench.bench import BoardClock, Ledger
 from jointbench.errors import ExcitationError, RunError
 from jointbench.files import text_of
 from jointbench.model import Robot
+from jointbench.notebook import card, data_frame, need_figures
 from jointbench.recording.decode import Recording, decode_recording
 from jointbench.recording.run_directory import (
     FRAMES,
@@ -27,6 +30,7 @@ from jointbench.recording.run_directory import (
     read_result,
     read_robot,
 )
+from jointbench.recording.sample_columns import Column, columns_of, joint_unit
 from jointbench.recording.samples import Samples, read_samples, write_samples
 from jointbench.recording.seal import (
     MEASURED,
@@ -43,6 +47,8 @@ from jointbench.recording.timeline import BoardFacts, Timeline, assemble
 from jointwire import Schema, SchemaError, own_schema
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from jointbench.excitation import Excitation
 
 
@@ -104,6 +110,73 @@ class Run:
     def start_skew(self) -> float:
         """Time between the first and the last board that began to play [samples], 0 where none did."""
         return max(self.starts.values(), default=0.0) - min(self.starts.values(), default=0.0)
+
+    def __repr__(self) -> str:
+        """Return one line: where it is, of which robot, how long, and whether it is valid."""
+        samples = self.samples
+        joints, seconds = len(samples.joint_names), len(samples.time) * samples.sample_period
+        ledger = "imported" if self.ledger is None else self.ledger.verdict
+        return f"<Run {self.path}: {self.robot.name}, {joints} joints, {seconds:.4g} s at {self._rate}; {ledger}>"
+
+    @property
+    def _rate(self) -> str:
+        return f"{1.0 / self.samples.sample_period:.4g} Hz"
+
+    def _repr_html_(self) -> str:
+        samples = self.samples
+        facts = [
+            ("robot", f"{self.robot.name}, joints {', '.join(samples.joint_names)}"),
+            ("samples", f"{len(samples.time)} at {self._rate}, {len(samples.time) * samples.sample_period:.4g} s"),
+            ("ledger", "none: imported" if self.ledger is None else self.ledger.verdict),
+            *(("warning", warning) for warning in self.warnings),
+        ]
+        return card(f"Run {self.path}", facts, self.plot)
+
+    def plot(self) -> Figure:
+        """Draw position and torque of each joint over time, of a run without torques the currents.
+
+        Returns:
+            The figure; a notebook shows it, `savefig` writes it.
+
+        Raises:
+            MissingExtra: matplotlib is not installed; names the extra.
+        """
+        need_figures("the picture of a run")
+        from jointbench.drawing import Curves, joint_figure
+
+        samples = self.samples
+        fields = [
+            ("motor_position", "position"), ("motor_torque", "torque at motors"), ("joint_torque", "torque at sensors"),
+            ("motor_current", "motor current"),
+        ]  # fmt: skip
+        present = [(field, name) for field, name in fields if getattr(samples, field) is not None][:2]
+        quantities = [
+            Curves(
+                name,
+                [joint_unit(self.robot, joint, field) for joint in samples.joint_names],
+                [np.where(samples.valid, getattr(samples, field), np.nan)],
+            )
+            for field, name in present
+        ]
+        return joint_figure(f"{self.path}: {self.robot.name}", samples.time, samples.joint_names, quantities)
+
+    def to_pandas(self) -> Any:
+        """Return all samples as a table of pandas (a DataFrame), indexed by time [s].
+
+        Returns:
+            A row for each sample, and the columns that `jointbench convert` writes, with units in their names: for
+            "j1" it has j1.valid, j1.motor_position_rad, j1.motor_torque_Nm and whatever else was measured.
+
+        Raises:
+            MissingExtra: pandas is not installed; names the extra.
+        """
+        rows = {column.field: np.asarray(getattr(self.samples, column.field)) for column in self._columns}
+        columns = {column.name: column.of(rows) for column in self._columns}
+        return data_frame(columns, "time_s", "the table of a run")
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return columns_of(self.samples, self.robot)
 
 
 def open_run(path: str | Path) -> Run:

@@ -49,11 +49,9 @@ def columns_of(samples: Samples, robot: Robot) -> tuple[Column, ...]:
     """The columns of a run that have values: time, what is played, then joint by joint, then foot by foot."""
     columns = [_column("time", "s", "time"), Column("play_tick", "", "play_tick", (), "int64")]
     for place, joint in enumerate(samples.joint_names):
-        kind = robot.independent_joints[robot.joint_index(joint)].kind
-        units = _REVOLUTE if kind == "revolute" else _PRISMATIC
         columns.append(Column(f"{joint}.valid", "", "valid", (place,), "bool"))
         columns += [
-            _column(f"{joint}.{field}", units[field], field, place)
+            _column(f"{joint}.{field}", joint_unit(robot, joint, field), field, place)
             for field in QUANTITIES
             if getattr(samples, field) is not None
         ]
@@ -64,6 +62,12 @@ def columns_of(samples: Samples, robot: Robot) -> tuple[Column, ...]:
             for corner, name in enumerate(CORNERS)
         ]
     return tuple(columns)
+
+
+def joint_unit(robot: Robot, joint: str, field: str) -> str:
+    """Return the unit of one of `QUANTITIES` of a joint."""
+    kind = robot.independent_joints[robot.joint_index(joint)].kind
+    return (_REVOLUTE if kind == "revolute" else _PRISMATIC)[field]
 
 
 def _column(name: str, unit: str, field: str, *place: int) -> Column:
