@@ -77,7 +77,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if gains.payload is not None:
         console.say(f"the payload on {gains.payload.frame.name}, as it came out beside them:")
         say_body(gains.payload, console)
-    refused = any(motor.verdict.is_refused for motor in gains.motors if motor is not None)
+    motors = [motor for motor in gains.motors if motor is not None]
+    known = sum(not motor.verdict.is_refused for motor in motors)
+    console.say(f"verdict: {known} of {len(motors)} torque constants are known, {gains.condition}")
+    refused = known < len(motors)
     return Result("gains", fields=gains_fields(gains), refused=refused or not all(each.is_valid for each in runs))
 
 
@@ -135,6 +138,7 @@ def gains_fields(gains: DriveGains) -> dict[str, Any]:
             for motor in gains.motors
             if motor is not None
         },
+        "condition": gains.condition,
         "payload": None if gains.payload is None else body_fields(gains.payload),
     }
 

@@ -59,6 +59,7 @@ class DriveGains:
         covariance: of `parameters`.
         current_sigma: what is left of each motor's current, standard deviation [A], shape (n_motors,).
         payload: the payload, where some of it was free.
+        same_friction: whether friction was taken as the same in both recordings.
     """
 
     robot: Robot
@@ -68,6 +69,13 @@ class DriveGains:
     covariance: Array
     current_sigma: Array
     payload: PayloadBody | None = None
+    same_friction: bool = False
+
+    @property
+    def condition(self) -> str:
+        """What no recording can show and the constants take for granted, in a sentence."""
+        given = "if what was given of the payload is right: 1 % in its mass is 1 % in every torque constant"
+        return f"{given}; and if friction did not change between the recordings" if self.same_friction else given
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -147,7 +155,8 @@ def identify_gains(
         )
     nominal = np.array([drive.torque_constant for drive in robot.drive_train.drives])
     estimate = estimate_gains(rows, nominal, np.full(len(nominal), directions))
-    gains = _result(robot, base, rows.since(len(parts[0].current)), estimate, directions)
+    judged = _result(robot, base, rows.since(len(parts[0].current)), estimate, directions)
+    gains = replace(judged, same_friction=same_friction)
     if frame is None or known is None or known.known.all():
         return gains
     part = slice(base.rank, base.rank + body.shape[1])

@@ -83,6 +83,14 @@ def test_gains_by_the_mass_alone(places: tuple[str, str], capsys: pytest.Capture
     center = told["payload"]["body"]["center_z"]
     assert abs(center["value"] - CENTER[2]) < 4.0 * center["sigma"]
     assert "the payload on forearm, as it came out beside them:" in said
+    given = "if what was given of the payload is right"
+    assert told["condition"] == f"{given}: 1 % in its mass is 1 % in every torque constant"
+    assert f"verdict: 3 of 3 torque constants are known, {told['condition']}\n" in said
+
+
+def test_gains_name_what_they_take_for_granted_of_friction(places: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    _, told, _ = played(capsys, "gains", *places, "--mass", "2", "--same-friction")
+    assert told["condition"].endswith("; and if friction did not change between the recordings")
 
 
 def test_gains_with_a_known_centre_are_narrower(places: tuple[str, str], capsys: pytest.CaptureFixture[str]):
@@ -103,6 +111,7 @@ def test_an_upright_first_joint_in_slow_motion_is_not_observable(tmp_path: Path,
     assert told["motors"]["j1"]["torque_constant"] is None
     (row,) = [line for line in said.splitlines() if line.split()[:1] == ["j1"]]
     assert row.endswith("not observable")
+    assert "verdict: 2 of 3 torque constants are known, if what was given" in said
     assert "j1.torque_constant: not observable (the payload changes this motor's torque by " in said
 
 
