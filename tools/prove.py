@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hil_tests.virtual_bench import virtual_bench
+from hil_tests.virtual_bench.kinds import PLANT_KINDS
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, compiling_told, table
 from jointbench.cli.main import carry_out
@@ -38,10 +39,18 @@ WANTED = {
 }
 
 
+PRESLIDING = {"cobot6": Wanted(5.0, 3.0), "rehab_arm": Wanted(5.0, 3.0)}
+"""The same on plants whose friction turns its sign over distance."""
+
+
 def parser() -> argparse.ArgumentParser:
     """What `./run prove` takes."""
     options = argparse.ArgumentParser(prog="./run prove", description=__doc__)
     options.add_argument("--only", action="append", choices=WANTED, metavar="ROBOT", help="this one; may be repeated")
+    options.add_argument(
+        "--plant", choices=PLANT_KINDS, default="harmonic",
+        help="the emulated joints: harmonic drives, the same with friction that turns its sign over distance, or rigid",
+    )  # fmt: skip
     options.add_argument("--seed", type=int, default=0, help="same seed, same figures (%(default)s)")
     options.add_argument("--period", type=float, default=20.0, metavar="S", help="seconds of new motion (%(default)g)")
     options.add_argument(
@@ -114,11 +123,13 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console)
     from jointbench.cli.run import progress_line
     from jointbench.identification import load_model
     from jointbench.identification.prove import draw_motion, prove
+    from jointbench.results import write_proof
 
     if options.models:
         path = Path(options.models) / robot / "model.json"
     else:
-        played = demo.parser().parse_args([robot, "--seed", str(options.seed), "--out", str(out)])
+        given = ["--plant", options.plant, "--seed", str(options.seed), "--out", str(out)]
+        played = demo.parser().parse_args([robot, *given])
         demo.say(demo.tell(robot, demo.stage_of(played, console)), console)
         path = out / "model.json"
     model = load_model(path)
@@ -126,7 +137,7 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console)
     bench_file = BENCHES / f"{robot}.toml"
     with (
         compiling_told(console),
-        virtual_bench(bench_file, "harmonic", options.seed, out=out / "proof_bench") as live,
+        virtual_bench(bench_file, options.plant, options.seed, out=out / "proof_bench") as live,
         open_bench(live) as bench,
     ):
         bench.connect()
@@ -136,7 +147,10 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console)
             stiffness=told_stiffness(model), progress=lambda name: progress_line(console, name),
         )  # fmt: skip
     console.say(proof_text(proof))
-    return proof_fields(proof)
+    again = f"./run prove --only {robot} --plant {options.plant} --seed {options.seed} --period {options.period:g}"
+    report = write_proof(out / "proof.html", proof, model, motion, commands=(again,))
+    console.say(f"report: {report}")
+    return {**proof_fields(proof), "report": report}
 
 
 def told_stiffness(model: Model) -> list[float] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,13 @@ import numpy as np
 from jointbench.checks import Result
 from jointbench.cli.console import Console, compiling_told, table
 from jointbench.errors import ExcitationError
+from jointbench.extras import need
 
 if TYPE_CHECKING:
     from jointbench.identification.proof import Proof
 
 VERB = "prove"
+WRITES = ("report",)
 EXAMPLE = "jointbench prove model.json bench.toml --controls"
 WHEN_STOPPED = "motors are off, what was recorded is kept"
 
@@ -46,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--controls", action="store_true", help="play feed-forward that is wrong on purpose, too: each must fail"
     )
     parser.add_argument("--out", metavar="DIR", help="where every run goes (a new folder under runs/)")
+    parser.add_argument("--report", metavar="FILE", help="write an HTML page on what the model does for this arm, too")
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
@@ -59,6 +63,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         from jointbench.identification.drives import drive_signals, fit_stiffness
         from jointbench.identification.prove import draw_motion, prove
         from jointbench.recording import new_run_path, open_run
+        from jointbench.results import write_proof
+    if options.report:
+        need("report", "a report", "matplotlib", "jinja2")  # before the arm moves
     model = load_model(options.model)
     out = Path(options.out or new_run_path("runs", model.robot.name, "proof"))
     if out.exists():
@@ -85,7 +92,26 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         )  # fmt: skip
     console.say(proof_text(proof))
     console.say(f"runs: {out}")
-    return Result("prove", motion.seed, fields={"out": out, **proof_fields(proof)}, refused=not proof.is_proven)
+    fields: dict[str, Any] = {"out": out, **proof_fields(proof)}
+    if options.report:
+        with console.working("drawing the report"):
+            fields["report"] = write_proof(
+                options.report, proof, model, motion,
+                friction_width=options.friction_width, commands=(command(options),),
+            )  # fmt: skip
+        console.say(f"report: {options.report}")
+    return Result("prove", motion.seed, fields=fields, refused=not proof.is_proven)
+
+
+def command(options: argparse.Namespace) -> str:
+    """What to type to prove the same again."""
+    words = ["jointbench", VERB, options.model, options.bench]
+    words += ["--plan", options.plan] if options.plan else ["--seed", options.seed, "--period", options.period]
+    words += [
+        word for name in ("workspace", "stiffness") if (file := getattr(options, name)) for word in (f"--{name}", file)
+    ]
+    words += ["--friction-width", options.friction_width, *(["--controls"] if options.controls else [])]
+    return shlex.join(map(str, [*words, "--report", options.report]))
 
 
 def proof_text(proof: Proof) -> str:

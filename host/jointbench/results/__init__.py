@@ -15,6 +15,7 @@ from jointbench.results.reports import (
     residual_picture,
     stance_picture,
     write_comparison,
+    write_proof,
     write_report,
 )
 from jointbench.results.ros2_package import ros2_package_name, write_ros2_package
@@ -53,6 +54,7 @@ __all__ = [
     "ros2_package_name",
     "stance_picture",
     "write_comparison",
+    "write_proof",
     "write_report",
     "write_ros2_package",
 ]

@@ -13,8 +13,10 @@ from jointbench.files import write_file
 
 if TYPE_CHECKING:
     from jointbench.arrays import Array
+    from jointbench.bench import Trajectory
     from jointbench.excitation import Excitation
     from jointbench.identification import Model, Validation
+    from jointbench.identification.proof import Proof
     from jointbench.identification.residual import Mission, Residual
     from jointbench.identification.zero_moment_point.stance import Stance
     from jointbench.recording import Run
@@ -78,6 +80,38 @@ def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
     from jointbench.results.pages import comparison_html
 
     return _write(Path(path), comparison_html(evidence).encode("utf-8"))
+
+
+def write_proof(
+    path: str | Path,
+    proof: Proof,
+    model: Model,
+    motion: Trajectory,
+    *,
+    friction_width: float = 0.01,
+    commands: Sequence[str] = (),
+) -> Path:
+    """Write one HTML file on what a model does for its arm: tracking before and after, and parts of the torque.
+
+    Args:
+        path: of the file; an older one is replaced once the new one is whole.
+        proof: of the model.
+        model: what was proven.
+        motion: what was played.
+        friction_width: velocity over which friction changed its sign [rad/s; m/s].
+        commands: what to type to get all this again, a line each; empty: the page has none.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.proof_page import proof_html
+
+    return _write(Path(path), proof_html(proof, model, motion, friction_width, tuple(commands)).encode("utf-8"))
 
 
 def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:

@@ -31,6 +31,7 @@ def test_a_model_proves_itself_on_its_bench(
         assert "which the model was fitted to; give another with --plan" in capsys.readouterr().err
         assert not Path("again").exists()
         stiffness = ["--stiffness", str(tmp_path / "fitted")]
+        stiffness += ["--report", "proof.html"]
         options = ["--period", "8", "--controls", "--out", "out", "--json", "result.json", *stiffness]
         code = main(["prove", str(model), str(live), *options])
     said = capsys.readouterr().out
@@ -44,6 +45,9 @@ def test_a_model_proves_itself_on_its_bench(
         assert abs(joint["half_ratio"] - 0.5) <= 0.1
         assert joint["stiffness"] == pytest.approx(24000.0, rel=0.02)  # the plant's; torque sensors are off by 1 %
         assert joint["link_ratio"] > 10.0  # without the lead 4.6 at j2
+    page = Path("proof.html").read_text(encoding="utf-8")
+    assert f"jointbench prove {model} {live} --seed 1 --period 8.0 --stiffness" in page
+    assert page.count("<tr>") == 2 + 2 + 4  # heads, joints, controls
     assert "motors led by the wind-up of j1, j2" in said
     assert len(result["controls"]) == 4
     assert all(control["fails"] for control in result["controls"].values())

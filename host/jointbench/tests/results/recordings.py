@@ -10,6 +10,8 @@ import numpy as np
 from jointbench.bench import BoardLedger, Ledger
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.identification import Model, Validation, fit, validate
+from jointbench.identification.feedforward import planned_torque
+from jointbench.identification.proof import Control, HeavierLink, PredictedShare, Proof, Tracking
 from jointbench.model import Robot, model_columns
 from jointbench.recording import Run, Samples
 from jointbench.results.evidence import Evidence
@@ -33,6 +35,32 @@ def judged_example(robot: Robot) -> Example:
     verification_run = recorded_run(robot, random_excitation(robot, period=PERIOD_S, seed=2), 12, "verification")
     model = fit(fit_run)
     return Example(model, fit_run, validate(model, verification_run), verification_run)
+
+
+def proof_of(example: Example) -> Proof:
+    """A proof of an example's model, whose feed-forward is 97 % of the torque and leaves a twentieth of the error."""
+    model, motion = example.model, example.verification_run.excitation
+    assert motion is not None
+    time = np.arange(0.3, motion.period, 1e-3)
+    torque = planned_torque(model, motion, time)
+    names, n = model.robot.joint_names, model.robot.n_joints
+
+    def played(error: float, share: float) -> Tracking:
+        return Tracking(np.full_like(torque, error), None, None, time, torque, share * torque, 1e-3)
+
+    controls = Control("torque × 0.8", played(4e-4, 0.8)), Control(f"sign of {names[-1]}", None, "j2: FOLLOWING <1>")
+    return Proof(
+        joint_names=names,
+        modelled=np.ones(n, dtype=np.bool_),
+        without=(played(2e-3, 0.0),),
+        fed=(played(1e-4, 0.97),),
+        half=played(1e-3, 0.5),
+        predicted=PredictedShare(np.full(n, 0.03), np.full(n, 0.01), np.full(n, 0.05)),
+        moving_error=np.full(n, 0.02),
+        distance=0.5,
+        controls=controls,
+        heavier=HeavierLink("link 2", 1, played(2e-4, 0.88)),
+    )
 
 
 def evidence_of(example: Example, **changes: Any) -> Evidence:

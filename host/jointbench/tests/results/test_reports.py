@@ -20,7 +20,7 @@ from jointbench.drawing import PALETTE
 from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.identification import fit, validate
 from jointbench.identification.observations import observe
-from jointbench.results import ComparisonEvidence, key_picture, write_comparison, write_report
+from jointbench.results import ComparisonEvidence, key_picture, write_comparison, write_proof, write_report
 from jointbench.results.evidence import Evidence
 from jointbench.results.pages import comparison_content, difference_panel
 from jointbench.results.summary import fit_facts
@@ -28,7 +28,7 @@ from tools.browser import page_of, serious_findings
 
 from .page_looks import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
 from .page_text import Page
-from .recordings import Example, evidence_of
+from .recordings import Example, evidence_of, proof_of
 
 FIVE_MIB = 5 * 2**20
 
@@ -421,13 +421,16 @@ def files(example: Example, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     model = dataclasses.replace(example.model, parameters=parameters)
     places = Path(f"runs/{'2026-05-04T101500Z-' * 6}/model.json"), Path("b.json")
     evidence = ComparisonEvidence.of(model, fit(example.verification_run), places, example.fit_run)
+    motion = example.verification_run.excitation
+    assert motion is not None
     return {
         "model": write_report(folder / "model.html", model, run, example.validation, example.verification_run),
         "two models": write_comparison(folder / "two.html", evidence),
+        "proof": write_proof(folder / "proof.html", proof_of(example), example.model, motion, commands=("again",)),
     }
 
 
-@pytest.fixture(scope="module", params=["model", "two models"])
+@pytest.fixture(scope="module", params=["model", "two models", "proof"])
 def file(request: pytest.FixtureRequest, files: dict[str, Path]) -> Path:
     return files[request.param]
 
