@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jointbench.excitation import (
         Excitation,
         Workspace,
+        load_excitation,
         plan_excitation,
         plan_single_support,
         random_excitation,
@@ -70,6 +71,7 @@ __all__ = [
     "import_csv",
     "inverse_dynamics",
     "library_names",
+    "load_excitation",
     "load_model",
     "load_robot",
     "open_bench",

@@ -20,6 +20,7 @@ from tools.setup.relock import lock_debian
 PARTS = {
     "environment": (environment, "the Python environment (.venv, about 0.5 GB)"),
     "convert": (Extra("convert"), "what reads and writes MCAP, Parquet, bags and MATLAB 7.3 (.venv, about 235 MB)"),
+    "notebook": (Extra("notebook"), "what tables of pandas take (.venv, about 60 MB)"),
     "rerun": (Extra("rerun"), "what writes scenes for the Rerun viewer (.venv, about 500 MB)"),
     "development": (development, "what changing the project takes beside (.venv, about 1.9 GB)"),
     "micropython": (micropython, "a 32-bit MicroPython (.cache, about 20 MB)"),

@@ -487,7 +487,7 @@ def test_a_second_set_up_waits_for_the_first(tmp_path: Path) -> None:
 
 
 def test_what_is_ready_is_found_ready() -> None:
-    parts = ["environment", "development", "convert", "rerun", "micropython"]
+    parts = ["environment", "development", "convert", "notebook", "rerun", "micropython"]
     command = [ROOT / ".venv/bin/python", "-S", "-P", "-m", "tools.setup", "--check", *parts]
     assert subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False).returncode == 0
 

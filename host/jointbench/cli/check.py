@@ -5,44 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, cast
 
 from jointbench.bench import BoardFinding, check_up, read_bench_file
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.errors import ExcitationError
-from jointbench.excitation import Excitation
-from jointbench.files import is_sealed, json_values, text_of, what_changed
+from jointbench.excitation import load_excitation
 
 VERB = "check"
 EXAMPLE = "jointbench check bench.toml --plan excitation.json"
 WHEN_STOPPED = "no motor was switched on"
 
 _COLUMNS = ("firmware", "state", "link", "clock", "current", "position", "supply", "temperature")
-
-
-def read_plan(path: str) -> Excitation:
-    """The excitation that `plan` wrote.
-
-    Raises:
-        ExcitationError: there is no such file, it holds no plan, or was changed after it was written.
-    """
-    try:
-        text = text_of(Path(path))
-        values = json_values(text)
-    except FileNotFoundError:
-        raise ExcitationError(f"no plan at {path}; make one with `jointbench plan ROBOT --out {path}`") from None
-    except (OSError, ValueError) as error:
-        raise ExcitationError(
-            f"plan {path} cannot be read: {error}; give the JSON that `jointbench plan` wrote"
-        ) from error
-    if isinstance(values, dict) and is_sealed(text) and (changed := what_changed(text, cast(dict[str, Any], values))):
-        raise ExcitationError(f"plan {path} {changed}; make one anew with `jointbench plan`")
-    try:
-        return Excitation.from_dict(values)
-    except ExcitationError as error:
-        raise ExcitationError(f"plan {path}: {error}; make one anew with `jointbench plan`") from error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Greets, listens and judges; exit code 1 when something is not as it should be."""
-    plan = read_plan(options.plan) if options.plan else None
+    plan = load_excitation(options.plan) if options.plan else None
     file = read_bench_file(options.bench)
     with console.working(f"listening to {len(file.boards)} boards"):
         findings = check_up(file, plan, options.seconds)

@@ -45,7 +45,6 @@ from jointbench.excitation import (
     random_excitation,
     support_workspace,
 )
-from jointbench.files import sealed_json, write_file
 from jointbench.model import Robot, base_parameters, load_robot, robot_digests, with_reduced_limits
 from jointbench.results import PlanEvidence, check_picture, plan_picture
 
@@ -122,7 +121,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         raise
     plan = replace(plan, digests=robot_digests(whole))
     console.keep_earlier(out, options.out)
-    write_file(out, sealed_json(plan.to_dict()))
+    plan.save(out)
     if interruption.happened:
         console.say("stopped by Ctrl-C: this is the best so far")
     evidence = PlanEvidence.of(robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples)

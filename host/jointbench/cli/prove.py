@@ -56,9 +56,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Plays without, with half and with the feed-forward, and judges; exit code 1 when the model is refused."""
     with console.working("loading"):
         from jointbench.bench import open_bench
-        from jointbench.cli.check import read_plan
         from jointbench.cli.run import progress_line
-        from jointbench.excitation import read_workspace
+        from jointbench.excitation import load_excitation, read_workspace
         from jointbench.identification import load_model
         from jointbench.identification.drives import drive_signals, fit_stiffness
         from jointbench.identification.prove import draw_motion, prove
@@ -77,7 +76,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         stiffness = [(gear and gear.stiffness) or np.inf for gear in gears]
     workspace = read_workspace(options.workspace) if options.workspace else None
     if options.plan:
-        motion = read_plan(options.plan)
+        motion = load_excitation(options.plan)
     else:
         with console.working("drawing a motion"):
             motion = draw_motion(model, options.period, options.seed, workspace)

@@ -49,12 +49,12 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             with console.working("loading"):
                 # After the first words: SciPy, for the plan, and Numba, for the wire, take seconds to import.
                 from jointbench.bench import open_bench
-                from jointbench.cli.check import read_plan
                 from jointbench.cli.console import compiling_told
+                from jointbench.excitation import load_excitation
                 from jointbench.recording import new_run_path, record
 
                 opened.enter_context(compiling_told(console))
-                plan = read_plan(options.plan)
+                plan = load_excitation(options.plan)
                 if options.gentle is not None:
                     plan = plan.scaled(options.gentle)
             if plan.not_checked:

@@ -19,6 +19,7 @@ from jointbench.excitation.plan import (
     plan_speed_sweep,
     random_excitation,
 )
+from jointbench.excitation.plan_file import as_excitation, load_excitation
 from jointbench.excitation.search.multistart import local_search, worker_pool
 from jointbench.excitation.search.problem import ExcitationProblem
 from jointbench.excitation.search.sqp import solve_qp
@@ -56,9 +57,11 @@ __all__ = [
     "WeakParameters",
     "Workspace",
     "WorkspacePoint",
+    "as_excitation",
     "certify",
     "check_samples",
     "fine_times",
+    "load_excitation",
     "local_search",
     "make_basis",
     "motion_at",

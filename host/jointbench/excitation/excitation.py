@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from jointbench.excitation.families.basis import Basis, displacement
 from jointbench.excitation.families.catalogue import family_name, motion_from_dict, motion_to_dict
 from jointbench.excitation.limits.motion_limits import Limit, Motion, SpaceLimit, check_share
 from jointbench.excitation.limits.torque_limits import TorqueLimit, torque_limit
+from jointbench.files import sealed_json, write_file
 from jointbench.model import Robot
 from jointbench.notebook import card, data_frame, need_figures
 
@@ -388,6 +390,14 @@ class Excitation:
             completed_periods = np.clip((folded_tick - first_sample) // period, 0, repeated.times - 1)
             folded_tick, n_samples = folded_tick - completed_periods * period, n_samples - (repeated.times - 1) * period
         return np.where(play_tick < 0, play_tick, folded_tick), n_samples
+
+    def save(self, path: str | Path) -> Path:
+        """Write the motion as JSON; `load_excitation` reads it.
+
+        Raises:
+            FileNotWritten: the file cannot be written; what was there is as it was.
+        """
+        return write_file(path, sealed_json(self.to_dict()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain numbers, lists and strings, for JSON or TOML."""

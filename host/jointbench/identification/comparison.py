@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.judgement import GOOD_RELATIVE_ERROR
 from jointbench.identification.model import Model
+from jointbench.identification.model_file import as_model
 from jointbench.identification.torque_difference import (
     AllParameters,
     JointTest,
@@ -140,7 +142,12 @@ class Comparison:
 
 
 def compare(
-    a: Model, b: Model, *, motion: Motion | None = None, level: float = LEVEL, margin: float = GOOD_RELATIVE_ERROR
+    a: Model | str | Path,
+    b: Model | str | Path,
+    *,
+    motion: Motion | None = None,
+    level: float = LEVEL,
+    margin: float = GOOD_RELATIVE_ERROR,
 ) -> Comparison:
     """Compare two models of one robot, or of two of a kind, by their parameters and covariances.
 
@@ -150,7 +157,7 @@ def compare(
     without calibration, which two recordings of one arm share; two arms may differ by their calibration alone.
 
     Args:
-        a, b: the models.
+        a, b: the models, or their files.
         motion: on which torques are compared; None: random states within the robot's limits.
         level: how often equal models may be called different.
         margin: share of a joint's torque up to which a difference does not matter.
@@ -159,6 +166,7 @@ def compare(
         The comparison; look at its `answer`.
 
     Raises:
+        FileError: a file that is named cannot be read.
         FitError: the robots' joints, their parameters or lengths differ; or no motion is given, and the robot has no
             limits to stay within; or level or margin is impossible.
 
@@ -168,6 +176,7 @@ def compare(
     """
     if not 0.0 < level < 1.0 or not margin > 0.0:
         raise FitError(f"level = {level:g} must be between 0 and 1, and margin = {margin:g} above 0")
+    a, b = as_model(a), as_model(b)
     check_comparable(a, b)
     same_data = bool(_recordings(a) & _recordings(b))
     factor = 2.0 if same_data else 1.0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +36,9 @@ from jointbench.identification.observations import (
 from jointbench.identification.rows import Rows, felt_by_sensor
 from jointbench.identification.settings import FitSettings, provenance_of_all
 from jointbench.identification.whiteness import Whiteness, WhitenessSums
-from jointbench.model import BaseParameters, Robot, base_parameters
+from jointbench.model import BaseParameters, Robot, base_parameters, load_robot
 from jointbench.model.base_parameters import doubled_compensations
-from jointbench.recording import Run
+from jointbench.recording import Run, as_run
 from jointbench.signals import valid_spans
 
 _ZERO_PASSES = 3
@@ -51,8 +52,8 @@ Settings = FitSettings | Mapping[str, Any] | None
 
 
 def fit(
-    runs: Run | Sequence[Run],
-    robot: Robot | None = None,
+    runs: Run | str | Path | Sequence[Run | str | Path],
+    robot: Robot | str | Path | None = None,
     *,
     estimator: str | Estimator | None = None,
     options: Mapping[str, Any] | None = None,
@@ -66,8 +67,8 @@ def fit(
     joints and others motor currents, the model is that of the sensors, and the currents tell of the links alone.
 
     Args:
-        runs: one, or several of the same robot, of motions that excite it.
-        robot: the robot that was recorded; None: the one the first run names.
+        runs: one, or several of the same robot, of motions that excite it; runs or their directories.
+        robot: the robot that was recorded, or what `load_robot` takes; None: the one the first run names.
         estimator: one of `ESTIMATORS`, or an estimator's record itself. None: "map" for logs whose noise nothing tells,
             "wls" where all runs are of boards whose filters or repeats are known.
         options: of the estimator by name, such as {"loss": "bisquare"}; they are the fields of its record.
@@ -83,6 +84,7 @@ def fit(
         The model; look at its verdicts before using it.
 
     Raises:
+        RunError, FileError, RobotError: a directory or robot that is named cannot be read.
         FitError: a run lacks a signal, has too few rows, or does not belong to the robot; an estimator or option is not
             known, or cannot do this.
         SignalError: the cut-off does not suit the sample rate.
@@ -95,16 +97,20 @@ def fit(
     >>> bool((both.sigma < model.sigma).all())  # two motions tell more than one
     True
     """
-    runs = (runs,) if isinstance(runs, Run) else tuple(runs)
-    if not runs:
+    several = (runs,) if isinstance(runs, (Run, str, Path)) else runs
+    if not isinstance(several, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise FitError(f"{type(several).__name__} is given to fit; give a run, its directory, or several")
+    given = tuple(several)
+    if not given:
         raise FitError("no run is given to fit; give at least one")
     if estimator is not None:
         make_estimator(estimator, options)  # a wrong word is refused before the recordings are read
-    robot = robot or runs[0].robot
+    opened = tuple(map(as_run, given))
+    robot = opened[0].robot if robot is None else robot if isinstance(robot, Robot) else load_robot(robot)
     base = base_parameters(robot)
     # More BLAS threads take longer: a fit of seven joints and 80 s 2 s with one, 12 s with two on two cores.
     with threadpool_limits(1, user_api="blas"):
-        return _fit(runs, robot, base, settings_of_runs(runs, settings), estimator, options, friction)
+        return _fit(opened, robot, base, settings_of_runs(opened, settings), estimator, options, friction)
 
 
 def _fit(

@@ -379,7 +379,13 @@ class Model:
         return float(self.parameters[self._index(name)])
 
     def confidence_interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
-        """Interval that holds the parameter's true value with probability `level`, for a model of the right form."""
+        """Interval that holds the parameter's true value with probability `level`, for a model of the right form.
+
+        Raises:
+            FitError: no base parameter is led by this name; or the level is not between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise FitError(f"level = {level:g} must be between 0 and 1, such as 0.95")
         index = self._index(name)
         half = float(special.ndtri(0.5 + 0.5 * level)) * float(self.sigma[index])
         return float(self.parameters[index]) - half, float(self.parameters[index]) + half

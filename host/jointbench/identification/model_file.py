@@ -242,6 +242,19 @@ def _model_text(model: Model) -> str:
     return sealed_json(plain(values))
 
 
+def as_model(model: Model | str | Path) -> Model:
+    """Return a model as it is, or read the file whose path is given.
+
+    Raises:
+        FileError: as `load_model`; or it is neither a model nor a path.
+    """
+    if isinstance(model, Model):
+        return model
+    if not isinstance(model, (str, Path)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise FileError(f"{type(model).__name__} is given as a model; give one of fit or load_model, or its file")
+    return load_model(model)
+
+
 def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) -> Model:
     """Read a model that `Model.save` wrote.
 

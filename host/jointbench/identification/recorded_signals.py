@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS, chunks, read_rows, release_pages, scratch_array
 from jointbench.model import Robot
 from jointbench.model.wrenches import Wrench, external_torques
-from jointbench.recording import Run, Samples
+from jointbench.recording import Run, Samples, as_run
 from jointbench.recording.log_table import MOST
 from jointbench.signals import (
     BoardFilter,
@@ -368,17 +369,18 @@ def _present(run: Run, values: Array | None, name: str, instead: str) -> Array:
     return values
 
 
-def without_external(run: Run, wrench: Wrench) -> Run:
+def without_external(run: Run | str | Path, wrench: Wrench) -> Run:
     """The run with the joint torques that it would have had without a known wrench on the robot.
 
     For a fit, a validation and all else that takes runs: tau - tau_ext(q), with tau_ext filtered as the boards filtered
     the torque. A friction that grows with the load was that of the loaded joint, and stays.
 
     Args:
-        run: of which all torques are changed, from motors and of sensors at joints.
+        run: or its directory: of which all torques are changed, from motors and of sensors at joints.
         wrench: constant, or one for each of the run's samples.
 
     Raises:
+        RunError: a directory that is named cannot be read.
         FitError: the run's robot has no such frame, its base moves, or the wrench does not match the samples.
 
     >>> pushed = jb.open_run("runs/arm")
@@ -386,6 +388,7 @@ def without_external(run: Run, wrench: Wrench) -> Run:
     >>> bool(np.any(free.samples.motor_torque != pushed.samples.motor_torque)), free.warnings
     (True, ("a known force at 'upper_arm' was taken off its torques",))
     """
+    run = as_run(run)
     samples, robot = run.samples, run.robot
     if robot.base_link is not None:
         raise FitError(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,14 @@ from jointbench.identification.judgement import (
 )
 from jointbench.identification.log_check import run_parts
 from jointbench.identification.model import Model
+from jointbench.identification.model_file import as_model
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings, provenance
 from jointbench.identification.verdict import Part, WholeVerdict
 from jointbench.identification.whiteness import Whiteness, whiteness
 from jointbench.model.units import torque_unit
 from jointbench.notebook import card, data_frame, need_figures
-from jointbench.recording import Run
+from jointbench.recording import Run, as_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -257,8 +259,8 @@ def check_held_out(model: Model, run: Run, interval: tuple[float, float] | None 
 
 
 def validate(
-    model: Model,
-    run: Run,
+    model: Model | str | Path,
+    run: Run | str | Path,
     *,
     settings: FitSettings | None = None,
     cutoff_Hz: float | None = None,
@@ -271,8 +273,9 @@ def validate(
     one: see `validate_models`.
 
     Args:
-        model: to be judged.
-        run: another motion than the model was fitted to, or an interval of the same that the fit left out.
+        model: to be judged, or its file.
+        run: another motion than the model was fitted to, or an interval of the same that the fit left out; or its
+            directory.
         settings: None: as of `judging_settings`.
         cutoff_Hz, interval: as of `judging_settings`, in place of `settings`.
         in_sample: judge samples that were fitted, too; the result says so, and nothing in it is "identified".
@@ -281,6 +284,7 @@ def validate(
         The comparison.
 
     Raises:
+        RunError, FileError: a directory or file that is named cannot be read.
         FitError: the run has other joints than the model or lacks a signal; or `settings` are given beside others; or
             the model was fitted to these samples, as SHA-256 tells, and `in_sample` is not set.
         SignalError: the cut-off does not suit the sample rate.
@@ -295,6 +299,7 @@ def validate(
     """
     if settings is not None and (cutoff_Hz is not None or interval is not None):
         raise FitError("settings are given beside cutoff_Hz or interval; give these two in the settings")
+    model, run = as_model(model), as_run(run)
     used = settings or judging_settings(model, cutoff_Hz, interval)
     if not in_sample:
         check_held_out(model, run, used.interval)
@@ -359,8 +364,8 @@ def common_cutoff(models: Sequence[Model]) -> float:
 
 
 def validate_models(
-    models: Sequence[Model],
-    run: Run,
+    models: Sequence[Model | str | Path],
+    run: Run | str | Path,
     *,
     cutoff_Hz: float | None = None,
     interval: tuple[float, float] | None = None,
@@ -369,14 +374,15 @@ def validate_models(
     """Judge several models on one run, at one cut-off and over the same rows, whatever each was fitted with.
 
     Args:
-        models: of the run's robot, with torques of one side.
-        run: the motion.
+        models: of the run's robot, with torques of one side; models or their files.
+        run: the motion, or its directory.
         cutoff_Hz: None: `common_cutoff` of several models; of a single one its own, with its own speeds.
         interval: use only samples from..to these times [s]; None: all.
         in_sample: as of `validate`.
 
     Raises:
-        FitError: a model is of torques at motors and another of those at joints; and as of `validate`.
+        FitError: there is no model, or one is of torques at motors and another of those at joints; and as of
+            `validate`.
         SignalError: as of `validate`.
 
     >>> run, other = jb.open_run("runs/arm"), jb.open_run("runs/other")
@@ -384,15 +390,18 @@ def validate_models(
     >>> [check.cutoff_Hz for check in jb.validate_models(models, other)]
     [10.0, 10.0]
     """
-    sides = [model.settings.torque for model in models]
+    run, opened = as_run(run), [as_model(model) for model in models]
+    if not opened:
+        raise FitError("no model is given to judge; give at least one")
+    sides = [model.settings.torque for model in opened]
     if len(set(sides)) > 1:
         raise FitError(
             f"the models predict torques of different sides ({', '.join(sides)}), whose errors cannot be compared; "
             f"fit all with the same --torque"
         )
-    if cutoff_Hz is None and len(models) > 1:
-        cutoff_Hz = common_cutoff(models)
-    return tuple(validate(model, run, cutoff_Hz=cutoff_Hz, interval=interval, in_sample=in_sample) for model in models)
+    if cutoff_Hz is None and len(opened) > 1:
+        cutoff_Hz = common_cutoff(opened)
+    return tuple(validate(model, run, cutoff_Hz=cutoff_Hz, interval=interval, in_sample=in_sample) for model in opened)
 
 
 class _Predicted(NamedTuple):

@@ -11,7 +11,7 @@ from jointbench.recording.mapping_inference import Proposal
 from jointbench.recording.parquet_log import open_parquet
 from jointbench.recording.proposal import propose_mapping
 from jointbench.recording.recorder import Recorder, RecordWriter, new_run_path, record
-from jointbench.recording.run import Run, accept, boards_of, open_run, save_samples
+from jointbench.recording.run import Run, accept, as_run, boards_of, open_run, save_samples
 from jointbench.recording.run_directory import (
     CONVERTED,
     EVENTS,
@@ -54,6 +54,7 @@ __all__ = [
     "Run",
     "Samples",
     "accept",
+    "as_run",
     "boards_of",
     "create_run_directory",
     "decode_recording",

@@ -343,7 +343,7 @@ def new_run_path(root: str | Path, robot: str, kind: str) -> Path:
 
 def record(
     bench: Bench,
-    excitation: Excitation,
+    excitation: Excitation | str | Path,
     directory: str | Path,
     repeats: int = 2,
     progress: ProgressCallback | None = None,
@@ -353,7 +353,7 @@ def record(
 
     Args:
         bench: connected and configured.
-        excitation: what to play.
+        excitation: what to play: a plan, or its file.
         directory: of the run, to create.
         repeats: how often to play it in a row; two or more show how much of the torque repeats.
         progress: called some times a second.
@@ -376,6 +376,9 @@ def record(
         ...
     jointbench.errors.FileError: bench 'arm' is open but not connected; call connect() first
     """
+    from jointbench.excitation import as_excitation  # the optimiser behind it is slow to import
+
+    excitation = as_excitation(excitation)
     bench.admit(excitation, repeats)
     bench.move_to(excitation.home)
     about = bench.provenance(excitation=excitation.to_dict(), repeats=repeats, **provenance)

@@ -203,6 +203,19 @@ def open_run(path: str | Path) -> Run:
     return read_run(directory, seal)
 
 
+def as_run(run: Run | str | Path) -> Run:
+    """Return a run as it is, or open the one whose directory is given.
+
+    Raises:
+        RunError: as `open_run`; or it is neither a run nor a path.
+    """
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, (str, Path)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RunError(f"{type(run).__name__} is given as a run; give one that open_run returned, or its directory")
+    return open_run(run)
+
+
 def read_run(directory: Path, seal: Seal | None) -> Run:
     """Read a run's files as they are, changed or not.
 

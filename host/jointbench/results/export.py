@@ -18,6 +18,7 @@ from jointbench.identification import Model
 from jointbench.identification.feedforward import sensor_offset
 from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.friction.law import FORMS
+from jointbench.identification.model_file import as_model
 from jointbench.identification.predictor import leading_parameters
 from jointbench.model import PARAMETER_NAMES, Joint, Robot
 from jointbench.model.model_columns import compensation_parameter_names, drive_parameter_names
@@ -279,16 +280,20 @@ def _known(value: Any) -> Any:
 
 
 def export(
-    what: Model | FullModel | Robot, path: str | Path, *, source: str | Path | None = None, zeros: ArrayLike = 0.0,
+    what: Model | FullModel | Robot | str | Path,
+    path: str | Path,
+    *,
+    source: str | Path | None = None,
+    zeros: ArrayLike = 0.0,
     resistance: ArrayLike | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a model for other programs: .urdf, .xml or .mjcf, .h, .json, .toml.
 
     URDF and MJCF take parameters of all links and drives: of a fitted model physically possible ones that give its base
     parameters. The C header computes the model's own torques, whatever its parameters.
 
     Args:
-        what: a fitted model, a robot with all parameters, or a robot whose file gives its inertias.
+        what: a fitted model or its file, a robot with all parameters, or a robot whose file gives its inertias.
         path: where it goes; the suffix says what it becomes.
         source: a URDF of the robot, whose text a .urdf keeps but for the inertias; where not given, the file that the
             robot was read from, if it is one and there; else the URDF is written from scratch, without meshes.
@@ -303,7 +308,7 @@ def export(
         FitError: the suffix is another one, the format cannot hold the model, or nothing that is physically possible is
             near the fitted model (.urdf, .xml, .mjcf).
         NumericalError: the search for it ends without an answer (likewise).
-        FileError: `source` cannot be read.
+        FileError: `source`, or the file that is named as model, cannot be read.
         FileNotWritten: the file cannot be written; it is as it was.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
@@ -312,6 +317,8 @@ def export(
     >>> jb.export(model, "arm.urdf").read_text().count("<inertia ")
     2
     """
+    if not isinstance(what, (FullModel, Robot)):
+        what = as_model(what)
     path = Path(path)
     if path.suffix not in SUFFIXES:
         kinds = ", ".join(f"{suffix} ({meaning})" for suffix, meaning in SUFFIXES.items())

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.cli.check import read_plan
 from jointbench.errors import ExcitationError, FileError
-from jointbench.excitation import random_excitation
+from jointbench.excitation import load_excitation, random_excitation
 from jointbench.files import is_sealed, sealed_json, what_changed, write_file
 from jointbench.identification import fit, load_model
 from jointbench.model import load_robot
@@ -73,7 +72,7 @@ def edits(text: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("which", "read", "error"), [("model", load_model, FileError), ("plan", read_plan, ExcitationError)]
+    ("which", "read", "error"), [("model", load_model, FileError), ("plan", load_excitation, ExcitationError)]
 )
 def test_every_edit_of_a_file_is_noticed(
     which: str, read: Callable[[str], object], error: type[Exception], request: pytest.FixtureRequest, tmp_path: Path

@@ -18,14 +18,13 @@ import pytest
 from jointbench import extras
 from jointbench.arrays import Array
 from jointbench.cli import plan as verb
-from jointbench.cli.check import read_plan
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
 from jointbench.cli.plan_options import stance_prior_of
 from jointbench.cli.plan_tables import ALPHABET, Curve, braille, braille_plot
 from jointbench.errors import ExcitationError
-from jointbench.excitation import Excitation, Workspace, random_excitation
+from jointbench.excitation import Excitation, Workspace, load_excitation, random_excitation
 from jointbench.identification import Verdict, fit
 from jointbench.identification.zero_moment_point import ReducedParameters, fit_stance, load_stance_estimate
 from jointbench.model import load_robot, robot_digests
@@ -428,7 +427,7 @@ def test_a_first_plan_may_use_a_share_of_speed_and_range(tmp_path: Path) -> None
     """Within a third of the limits about home, and played on the robot as its file has it."""
     robot = load_robot("cobot6:2")
     assert planned(tmp_path, "--random", "--speed", "0.3", "--range", "0.25", robot="cobot6:2")[0] == 0
-    plan = read_plan(str(tmp_path / "plan.json"))
+    plan = load_excitation(str(tmp_path / "plan.json"))
     q, dq, ddq = plan.evaluate(np.linspace(0.0, plan.duration, 2000))
     assert np.all(np.abs(dq) <= 0.3 * 0.95 * robot.velocity_limits)
     assert np.all(np.abs(ddq) <= 0.3 * 0.95 * robot.acceleration_limits)
@@ -447,7 +446,8 @@ def test_a_share_of_nothing_is_refused(tmp_path: Path, option: str, capsys: pyte
 def test_what_is_not_watched_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert planned(tmp_path, "--random", robot="modular7:2")[0] == 0
     assert "no capsules: self-collision and table NOT checked" in capsys.readouterr().out
-    assert read_plan(str(tmp_path / "plan.json")).not_checked == "no capsules: self-collision and table NOT checked"
+    plan = load_excitation(tmp_path / "plan.json")
+    assert plan.not_checked == "no capsules: self-collision and table NOT checked"
     assert planned(tmp_path, "--random", robot="cobot6:3")[0] == 0
     said = capsys.readouterr().out
     assert "NOT checked" not in said

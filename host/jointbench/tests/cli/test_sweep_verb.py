@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.cli.check import read_plan
 from jointbench.cli.main import main
-from jointbench.excitation import SpeedStairs
+from jointbench.excitation import SpeedStairs, load_excitation
 
 
 def test_a_sweep_is_a_plan_to_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,7 +18,7 @@ def test_a_sweep_is_a_plan_to_play(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "20 steady speeds" in said
     assert f"jointbench run BENCH --plan {out} --repeats 1" in said
     assert "no capsules: self-collision and table NOT checked" in said
-    plan = read_plan(str(out))
+    plan = load_excitation(str(out))
     assert isinstance(plan.basis, SpeedStairs)
     assert plan.weights[:, 0].tolist() == [0, 1, 0, 1, 0, 0]
     assert told["duration_s"] == pytest.approx(plan.duration)

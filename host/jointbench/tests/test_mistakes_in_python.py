@@ -1,0 +1,107 @@
+"""What a caller gets wrong in Python: each mistake is a JointbenchError; paths are taken where runs are."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jointbench as jb
+from jointbench.errors import JointbenchError
+
+ARM, OTHER = "runs/arm", "runs/other"
+
+
+@pytest.fixture(scope="module")
+def folder(files_of_examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with runs, and model.json and plan.json beside them."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    shutil.copytree(files_of_examples, folder, dirs_exist_ok=True)
+    jb.fit(folder / ARM, friction="coulomb_viscous").save(folder / "model.json")
+    jb.random_excitation(jb.load_robot("cobot6:2"), period=4.0, seed=1).save(folder / "plan.json")
+    return folder
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+@pytest.mark.usefixtures("here")
+def test_paths_stand_for_runs_models_and_robots() -> None:
+    run, model = jb.open_run(ARM), jb.load_model("model.json")
+
+    fitted = jb.fit(ARM, "cobot6:2", friction="coulomb_viscous")
+    assert np.array_equal(fitted.parameters, model.parameters)
+    assert np.array_equal(jb.fit([Path(ARM)], friction="coulomb_viscous").parameters, model.parameters)
+    named, opened = jb.validate("model.json", OTHER), jb.validate(model, jb.open_run(Path(OTHER)))
+    assert np.array_equal(named.relative, opened.relative)
+    assert len(jb.validate_models(["model.json", model], Path(OTHER))) == 2
+    assert jb.compare("model.json", Path("model.json")).answer == "same"
+    wrench = jb.Wrench("upper_arm", [0.0, 0.0, -20.0])
+    by_path, by_run = (jb.without_external(one, wrench).samples.motor_torque for one in (ARM, run))
+    assert by_path is not None
+    assert by_run is not None
+    assert np.array_equal(by_path, by_run)
+    assert jb.export("model.json", "model_again.toml").is_file()
+
+
+MISTAKES: list[tuple[str, Callable[[], object]]] = [
+    ("no run at 'nowhere'|nowhere", lambda: jb.open_run("nowhere")),
+    ("nowhere", lambda: jb.fit("nowhere")),
+    ("nowhere", lambda: jb.fit([ARM, "nowhere"])),
+    ("nowhere", lambda: jb.validate("model.json", "nowhere")),
+    ("nowhere.json cannot be read", lambda: jb.validate("nowhere.json", OTHER)),
+    ("nowhere.json cannot be read", lambda: jb.load_model("nowhere.json")),
+    ("nowhere.json cannot be read", lambda: jb.compare("model.json", "nowhere.json")),
+    ("no plan at nowhere.json", lambda: jb.load_excitation("nowhere.json")),
+    ("plan.json", lambda: jb.load_model("plan.json")),
+    ("model.json", lambda: jb.load_excitation("model.json")),
+    ("cobot7", lambda: jb.load_robot("cobot7")),
+    ("cobot7", lambda: jb.fit(ARM, "cobot7")),
+    ("int is given to fit; give a run", lambda: jb.fit(7)),  # pyright: ignore[reportArgumentType]
+    ("int is given as a run", lambda: jb.fit([7])),  # pyright: ignore[reportArgumentType]
+    ("Run is given as a model", lambda: jb.validate(jb.open_run(ARM), ARM)),  # pyright: ignore[reportArgumentType]
+    ("NoneType is given as a model", lambda: jb.compare("model.json", None)),  # pyright: ignore[reportArgumentType]
+    ("no run is given", lambda: jb.fit([])),
+    ("best", lambda: jb.fit(ARM, estimator="best")),
+    ("cutof", lambda: jb.fit(ARM, settings={"cutof_Hz": 10.0})),
+    ("cutoff", lambda: jb.fit(ARM, settings={"cutoff_Hz": 1e5})),
+    ("cutoff", lambda: jb.fit(ARM, settings={"cutoff_Hz": "ten"})),
+    ("rust", lambda: jb.fit(ARM, friction="rust")),
+    ("loss", lambda: jb.fit(ARM, estimator="wls", options={"loss": 3})),
+    ("interval", lambda: jb.validate("model.json", OTHER, interval=(5.0, 1.0))),
+    ("was fitted to run", lambda: jb.validate("model.json", ARM)),
+    ("no model is given", lambda: jb.validate_models([], OTHER)),
+    ("level", lambda: jb.compare("model.json", "model.json", level=2.0)),
+    ("elbow", lambda: jb.load_model("model.json").value("elbow")),
+    ("level", lambda: jb.load_model("model.json").confidence_interval("j1.coulomb", level=2.0)),
+    ("shape", lambda: jb.load_model("model.json").predict([[0.0]], [[0.0]], [[0.0]])),
+    ("shape", lambda: jb.regressor(jb.load_robot("cobot6"), [0.0], [0.0], [0.0])),
+    ("shape", lambda: jb.inverse_dynamics(jb.load_robot("cobot6"), [0.0], [0.0], [0.0], np.zeros(60))),
+    ("ankle", lambda: jb.load_robot("cobot6").joint_index("ankle")),
+    ("wings", lambda: jb.without_external(ARM, jb.Wrench("wings", [0.0, 0.0, 1.0]))),
+    ("family", lambda: jb.random_excitation(jb.load_robot("cobot6:2"), family="waltz")),
+    ("period", lambda: jb.random_excitation(jb.load_robot("cobot6:2"), period=-1.0)),
+    ("time has shape", lambda: jb.load_excitation("plan.json").evaluate([[0.0]])),
+    ("share", lambda: jb.load_excitation("plan.json").scaled(2.0)),
+    ("objective", lambda: jb.plan_excitation(jb.load_robot("cobot6:2"), objective="beauty", period=4.0)),
+    ("nowhere.toml", lambda: jb.open_bench("nowhere.toml")),
+    ("nowhere.toml", lambda: jb.read_workspace("nowhere.toml")),
+    ("nowhere.toml", lambda: jb.import_csv("nowhere.toml", "runs/imported")),
+    ("exists", lambda: jb.import_csv("log.toml", ARM)),
+    ("model.xyz", lambda: jb.export("model.json", "model.xyz")),
+    ("at least one", lambda: jb.fit_fleet([])),
+    ("int is given as a motion", lambda: jb.record(jb.open_bench("bench.toml"), 7, "x")),  # pyright: ignore[reportArgumentType]
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("words", "mistake"), MISTAKES, ids=[f"{k}-{words}" for k, (words, _) in enumerate(MISTAKES)])
+def test_a_mistake_is_one_sentence(words: str, mistake: Callable[[], object]) -> None:
+    with pytest.raises(JointbenchError, match=words) as raised:
+        mistake()
+    assert len(str(raised.value)) > len(words)
