@@ -33,10 +33,13 @@ assert (SAMPLES, FIRST_ANSWER) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], wir
 assert (wire.BODIES[wire.MESSAGE_STATUS][1], wire.BODIES[wire.MESSAGE_SYNC][1]) == (52, 8)
 assert (FRAME_DESCRIBED, REQUESTED, REQUEST_LENGTH) == (DESCRIBED, ASKED, REQUEST)
 assert (framing.NOTHING, wire.BODIES[wire.MESSAGE_ACK][1]) == (0, 8)
-for _name in ("STOP", "PING", "DATA", "STATUS", "SYNC", "YIELD", "ACK", "PONG"):
-    assert getattr(framing, "MESSAGE_" + _name) == getattr(wire, "MESSAGE_" + _name)
-for _name in ("BOARD_NODE", "STREAM_CHANNELS"):
-    assert getattr(framing, _name) == getattr(wire, "REGISTER_" + _name)
+for _name in (
+    "MESSAGE_STOP", "MESSAGE_PING", "MESSAGE_DATA", "MESSAGE_STATUS", "MESSAGE_SYNC", "MESSAGE_YIELD", "MESSAGE_ACK",
+    "MESSAGE_PONG",
+):  # fmt: skip
+    assert getattr(framing, _name) == getattr(wire, _name)
+assert framing.BOARD_NODE == wire.REGISTER_BOARD_NODE
+assert framing.STREAM_CHANNELS == wire.REGISTER_STREAM_CHANNELS
 for _name in ("INPUTS", "SAMPLE", "STATE", "SILENCE", "TRIP", "COUNT", "FIRST_TICK", "FIRST_PLAY", "DIVIDERS"):
     assert getattr(framing, _name) == getattr(tick, _name)
 for _kind in range(96):

@@ -28,6 +28,7 @@ from jointwire import Frame, FrameError, MessageType, State, decode_frame
 PERIOD, WAY = 1.024, 0.03  # of the wave that is played over and over [s], [rad]
 LIMITS_US = {1: (120, 300), 2: (250, 500)}  # of a turn by joints on the board: on average, at most
 PINGS_PER_S = 8
+LEAST_FREE = 16384  # bytes: 8192 that a board keeps for a trip, and 32 requests and answers while it is armed
 _MOTORS = {1: 'node = 1\njoint = "j1"', 2: 'nodes = [1, 2]\njoints = ["j1", "j2"]'}
 
 
@@ -48,6 +49,7 @@ class Turns:
         pings: that were answered, by each node.
         bytes_per_s: of DATA bodies, of all nodes.
         collected: memory was, meanwhile.
+        heap_free: bytes, when memory was last collected.
     """
 
     joints: int
@@ -63,6 +65,7 @@ class Turns:
     pings: int
     bytes_per_s: float
     collected: bool
+    heap_free: int
 
     @property
     def lost_before(self) -> int:
@@ -142,6 +145,7 @@ def judge(path: Path, tick_us: int, joints: int) -> Turns:
         pings=sum(frame.type is MessageType.PONG for frame in frames) // joints,
         bytes_per_s=sum(len(frame.payload) for frame in data) / seconds,
         collected=len({(frame.node, frame.body.heap_free, frame.body.longest_gc_us) for frame in running}) > joints,
+        heap_free=min(frame.body.heap_free for frame in running),
     )
 
 
@@ -169,6 +173,7 @@ def make_checks(found: list[Turns]) -> tuple[Check, ...]:
             Check(f"{at}: samples lost while RUNNING", each.lost, "==", 0),
             Check(f"{at}: samples lost at ARM and START", each.lost_before, "==", 0),
             Check(f"{at}: memory collected while RUNNING", int(each.collected), "==", 0),
+            Check(f"{at}: heap free", each.heap_free, ">=", LEAST_FREE, "bytes"),
             Check(f"{at}: PINGs answered", each.pings / each.seconds, ">=", PINGS_PER_S, "/s"),
         ]
     return tuple(checks)
@@ -185,6 +190,7 @@ def turns_table(found: list[Turns]) -> str:
         ["samples lost while RUNNING", *(str(each.lost) for each in found)],
         ["samples lost at ARM and START", *(str(each.lost_before) for each in found)],
         ["samples late at ARM and START", *(str(each.late_in_all - each.late) for each in found)],
+        ["heap free [bytes]", *(str(each.heap_free) for each in found)],
         ["PINGs answered [/s]", *(f"{each.pings / each.seconds:.1f}" for each in found)],
         ["DATA sent [bytes/s]", *(f"{each.bytes_per_s:.0f}" for each in found)],
     ]

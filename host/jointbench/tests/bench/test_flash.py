@@ -10,6 +10,7 @@ import pytest
 
 from jointbench.bench.bench_file import BoardEntry
 from jointbench.bench.flash.board_files import ARCHITECTURES, BOARD_KINDS, FolderFiles
+from jointbench.bench.flash.compiler import hide_constants
 from jointbench.bench.flash.image import FIRMWARE, Image, build_image, factory_files, write_factory
 from jointbench.bench.flash.plan import carry_out, plan_flash
 from jointbench.bench.flash.slots import keep, read_config, read_json
@@ -50,6 +51,53 @@ def test_a_compiled_image_is_the_same_bytes_each_time() -> None:
     assert all(content[:2] == b"M\x06" for name, content in first.files.items() if name.endswith(".mpy"))
     assert first.mpy == (6, 3)
     assert first.size < build_image("mps2", compiled=False).size
+
+
+CELLS = """
+STATE = const(133)
+FIRST = const(1)
+NAMED = const(2)
+WHOLE = const(FIRST | 4)
+TAKEN = const(5)
+_TAKEN = 6
+CHECKED = "NAMED"
+
+
+def kernel(x, FIRST_OF=FIRST):
+    return x.FIRST + FIRST + (WHOLE
+        + STATE)
+"""
+READER = "from cells import kernel\nimport cells\nFIRST = const(3)\nprint(cells.STATE, FIRST, cells.kernel)\n"
+
+
+def test_constants_that_no_other_file_reads_take_no_memory() -> None:
+    """`x.FIRST` may be the constant: with it the name stays. What others read, or strings name, stays anyway."""
+    sources = {"cells.py": CELLS.encode(), "reader.py": READER.encode(), "schema.bin": b"STATE = const(1)"}
+    hidden = hide_constants(sources)
+    assert hidden["cells.py"].decode() == CELLS.replace("WHOLE", "_WHOLE")
+    assert hidden["reader.py"] == sources["reader.py"]
+    assert hidden["schema.bin"] == sources["schema.bin"]
+    sources["cells.py"] = CELLS.replace("x.FIRST + ", "").encode()
+    hidden = hide_constants(sources)
+    expected = CELLS.replace("x.FIRST + ", "").replace("WHOLE", "_WHOLE")
+    for old, new in (
+        ("FIRST =", "_FIRST ="),
+        ("(FIRST |", "(_FIRST |"),
+        ("=FIRST)", "=_FIRST)"),
+        (" FIRST + ", " _FIRST + "),
+    ):
+        expected = expected.replace(old, new)
+    assert hidden["cells.py"].decode() == expected
+    assert b"_FIRST = const(3)\nprint(cells.STATE, _FIRST, cells.kernel)" in hidden["reader.py"]
+
+
+def test_a_compiled_image_holds_no_name_of_a_constant_that_only_its_file_reads() -> None:
+    files = build_image("rp2", architecture="armv6m").files
+    tick, wire = files["jointboard/tick.mpy"], files["jointboard/wire.mpy"]
+    assert b"TORQUE_WEIGHTED" not in tick
+    assert b"CHANNEL_KIND_COMMAND" not in wire
+    assert b"STATUS_IN" in tick  # motor.py reads it
+    assert b"REFUSAL_BAD_TOKEN" in wire
 
 
 @pytest.mark.parametrize(
