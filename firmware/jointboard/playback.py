@@ -27,10 +27,11 @@ PLAYED = const(226)
 FEEDFORWARD_AT = const(245)
 FEEDFORWARD = const(246)
 FEEDFORWARD_SHARE = const(247)
+FEEDBACK = const(248)
 CURRENT_SIZE = const(2)  # bytes of a knot's feed-forward current
 for _name in (
     "POSITION", "KNOT", "WAIT", "STEP", "INTERVAL", "INTERVALS", "REPEATS", "PLAYED", "FEEDFORWARD_AT", "FEEDFORWARD",
-    "FEEDFORWARD_SHARE",
+    "FEEDFORWARD_SHARE", "FEEDBACK",
 ):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 
@@ -137,7 +138,7 @@ class Playback:
     def feed_forward(self):
         """Let the feed-forward of knot 0 come in, where there is one: the motor is armed."""
         cells = self._cells
-        cells[FEEDFORWARD_SHARE] = cells[FEEDFORWARD] = cells[FEEDFORWARD_AT] = 0
+        cells[FEEDFORWARD_SHARE] = cells[FEEDFORWARD] = cells[FEEDFORWARD_AT] = cells[FEEDBACK] = 0
         if self._fed:
             cells[FEEDFORWARD_AT] = word(self._start + wire.KNOT_SIZE * self._filled)
             cells[FEEDFORWARD] = _current(self._knots, 4 * self._filled)

@@ -3,7 +3,7 @@
 ADC samples -> decimators -> filters -> encoders -> velocity -> playback -> limits -> servo -> packed sample, in that
 order, so that the command, the reference and the sample of a tick belong together. One function, because on a
 microcontroller calling a second one costs as much as its work; one argument, because each costs a conversion.
-Instructions, playing, as called: 2 736 on ARMv7-M, 2 908 on ARMv6-M (the same in C at -O2, without the call: 701).
+Instructions, playing, as called: 2 736 on ARMv7-M, 2 908 on ARMv6-M (the same in C at -O2, without the call: 710).
 
 It must not allocate, raise, call anything or look up a global name: all numbers are int32 within bounds that registers
 and LOAD guarantee. The language is plain: int32 locals, cells, if, shifts, and // of what is not negative, so that the
@@ -34,6 +34,7 @@ STREAM_ALWAYS = const(42)
 SERVO_FRICTION_BAND = const(52)
 LIMIT_MISSED_TICKS = const(61)
 LIMIT_DECELERATION = const(74)
+LIMIT_UNEXPECTED = const(78)
 
 # Addresses: the Hal's input and output blocks (boards/__init__.py), the knot being played, where the next sample goes.
 INPUTS = const(128)
@@ -174,8 +175,9 @@ ENGAGING = const(244)  # of them still to come when the motor rests
 FEEDFORWARD_AT = const(245)
 FEEDFORWARD = const(246)
 FEEDFORWARD_SHARE = const(247)
-DUE = const(248)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(312)
+FEEDBACK = const(248)  # what the servo adds to it while it plays, behind a low-pass, mA Q3
+DUE = const(249)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(313)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -229,6 +231,7 @@ TRIP_STOP_PIN = const(15)
 TRIP_FAULT_PIN = const(16)
 TRIP_LIMIT_PIN = const(17)
 TRIP_TWIST = const(18)
+TRIP_UNEXPECTED = const(20)
 
 
 @micropython.viper
@@ -733,6 +736,7 @@ def tick(cells: ptr32) -> int:
                 planned = 0 - word
             integral = motion[INTEGRAL - MOTION]
             command = command + ((planned * motion[FRICTION_SLOPE - MOTION]) >> 12) + (integral >> 14)
+            limit = near[CLAMP - CONTROL]
             if cells[FEEDFORWARD_AT]:
                 word = cells[FEEDFORWARD_SHARE]
                 if motion[HALTING - MOTION]:
@@ -741,9 +745,22 @@ def tick(cells: ptr32) -> int:
                 elif word < WHOLE_SHARE:
                     word = word + 1
                 cells[FEEDFORWARD_SHARE] = word
+                i = cells[LIMIT_UNEXPECTED]
+                if i and play >= 0 and word == WHOLE_SHARE and silence <= near[RAMP - CONTROL]:
+                    value = cells[FEEDBACK]
+                    value = value + command - (value >> 3)
+                    cells[FEEDBACK] = value
+                    value = value >> 3
+                    if value > i or value < 0 - i:
+                        driven = 0
+                        limit = 0  # of the command, which is none from here on
+                        cells[TRIP] = TRIP_UNEXPECTED
+                        cells[TRIP_VALUE] = value
+                        cells[TRIP_LIMIT] = i
+                        cells[STATE] = STATE_FAULT
+                        events |= EVENT_TRIP
                 command = command + ((cells[FEEDFORWARD] * word) >> 8)
             # Anti-windup: no integration further into the clamp, nor while the command is being let go of.
-            limit = near[CLAMP - CONTROL]
             word = (error * cells[SERVO_KI]) >> 2
             if command > limit:
                 command = limit

@@ -8,7 +8,7 @@ import pytest
 
 from firmware.tests.conftest import StartBoard
 from firmware.tests.driver import BoardProcess, play, prepare, swing
-from jointwire import MessageType, Refusal, State
+from jointwire import MessageType, Refusal, State, Trip
 
 M, S, R = MessageType, State, Refusal
 STILL = [(0, 0)] * 5
@@ -179,6 +179,70 @@ def test_a_motor_with_a_brake_is_let_go_of_slowly_at_a_halt(start_board: StartBo
     assert max(seen) <= 1000
     assert -5 <= np.diff(seen).min() <= np.diff(seen).max() <= 0
     assert seen[-1] == 0
+
+
+def watched(board: BoardProcess, limit: int, share: int = WHOLE, knots: int = 5) -> None:
+    """Play a motion with feed-forward at rest, whose servo asks for a mA a count, watched from its beginning."""
+    allow(board, [500] * knots, [(0, 0)] * knots)
+    assert board.write("servo.kp", 256) is R.OK
+    assert board.write("limit.unexpected", limit) is R.OK
+    arm_for(board, share)
+    assert board.refusal(M.START, at_tick=0) is R.OK
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_servo_that_adds_more_than_the_band_trips_in_the_tick_its_low_pass_passes_it(
+    board: BoardProcess, sign: int
+) -> None:
+    watched(board, 100, WHOLE + 10)
+    assert commands(board, 20) == [500] * 20
+    board.motor_count = -200 * sign % 65536
+    # 200 (1 - (7/8)^n) passes 100 with n = 6, as the command is followed by the low-pass in the same tick.
+    seen = commands(board, 6)
+    assert seen == [500 + 200 * sign] * 5 + [0]
+    tripped = board.last.tick
+    assert board.last.enable == 0
+    board.run(2)
+    fault = board.of(M.FAULT)[-1].body
+    assert (fault.trip, fault.tick, fault.limit) == (Trip.UNEXPECTED, tripped, 100)
+    assert 100 < fault.value * sign <= 112
+    assert board.refusal(M.ARM, **board.arming()) is R.WRONG_STATE  # latched
+    assert board.refusal(M.CLEAR) is R.OK
+    board.upload(STILL, feedforward_mA=[500] * 5)
+    board.motor_count = 0
+    arm_for(board, WHOLE)
+    assert board.refusal(M.START, at_tick=0) is R.OK
+    assert commands(board, 20)[-1] == 500  # the low-pass begins at none again
+
+
+@pytest.mark.parametrize(("limit", "share"), [(0, WHOLE + 10), (201, WHOLE + 10), (100, 10)])
+def test_nothing_is_unexpected_within_the_band_without_one_or_before_all_of_it_is_given(
+    board: BoardProcess, limit: int, share: int
+) -> None:
+    watched(board, limit, share)
+    board.motor_count = -200 % 65536
+    assert min(commands(board, 3 * 32)) > 0
+    assert board.state is S.RUNNING
+
+
+def test_a_band_watches_no_motion_without_feedforward_and_no_motor_that_only_holds(board: BoardProcess) -> None:
+    prepare(board)
+    assert board.write("limit.unexpected", 1) is R.OK
+    board.plant = None
+    board.upload(STILL, feedforward_mA=[0] * 5)
+    board.arm()
+    board.motor_count = -200 % 65536
+    board.send(M.PING, nonce=1)
+    assert commands(board, 300)[-1] > 1  # all of it is given, and the motor holds
+    assert board.state is S.ARMED
+    assert board.refusal(M.STOP) is R.OK
+    board.upload([(-200, 0)] * 5)
+    board.arm()
+    assert board.refusal(M.START, at_tick=0) is R.OK
+    commands(board, 5)
+    board.motor_count = 0
+    assert commands(board, 60)[-1] < -1
+    assert board.state is S.RUNNING
 
 
 def load(

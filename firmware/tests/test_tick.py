@@ -22,6 +22,7 @@ CASES, TICKS = 100, 400
 IN_QEMU, FED_IN_QEMU = 12, 3
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
 PACKAGE = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
+UNDRAWN = ("limit.feedforward", "limit.unexpected")  # LOAD and ARM look at the one, FedCase draws the other
 CELL = constants("jointboard/tick")
 MAX_SAMPLE = 36  # all channels at once
 WORDS = CELL["DUE"] - CELL["INPUTS"]  # what a tick may change: all cells but the registers and the plan
@@ -108,7 +109,7 @@ class Case:
     def _random_twin(self) -> Twin:
         rng, register = self.rng, defaults()
         for r in REGISTERS:
-            if r.access != "ro" and r.name != "limit.feedforward":  # which LOAD and ARM look at, and no tick
+            if r.access != "ro" and r.name not in UNDRAWN:
                 choices = [r.minimum, r.maximum, r.default, rng.randint(r.minimum, r.maximum)]
                 register[r.name] = rng.choice(choices)
             if r.type == "exponent":  # each divider in a like share of the cases
@@ -249,6 +250,7 @@ class Case:
             "INNOVATION": twin.innovation, "REFERENCE": twin.reference,
             "REFERENCE_VELOCITY": twin.reference_velocity, "WAIT": twin.wait, "PLAY": twin.play,
             "FEEDFORWARD": twin.feedforward_mA, "FEEDFORWARD_SHARE": twin.feedforward_share,
+            "FEEDBACK": twin.feedback,
             "PLAYED": twin.played, "COUNT": self.count, "EDGES": self.edges, "BLOCK": self.block,
         }  # fmt: skip
 
@@ -310,9 +312,12 @@ class FedCase(Case):
         rng, twin = self.rng, super()._random_twin()
         self.motion = "follow"
         wide = {name: BY_NAME[name].maximum for name in ("limit.position_max", "limit.following", "limit.velocity")}
+        watch = {"limit.unexpected": (8, 1, 0, 32000)[self.number % 4]}
+        if self.number % 4 == 0:
+            watch["servo.kp"] = 4000  # mA of some counts, which pass that
         gains = {"servo.kp": rng.randint(0, 100), "servo.kd": rng.randint(0, 100), "servo.ki": rng.randint(0, 100)}
         low = {"limit.position_min": BY_NAME["limit.position_min"].minimum, "limit.deceleration": 1}
-        register = defaults() | wide | low | gains
+        register = defaults() | wide | low | gains | watch
         bounds = Bounds(trip_counts=65536, stuck_ticks=2000, heat_limit=2**31 - 1, clamp=rng.choice((32000, 1500)))
         knots = [(1000 + rng.randint(-300, 300), rng.randint(-2000, 2000)) for _ in range(5)]
         fed = Twin(register, knots, State.RUNNING, bounds=bounds, edge_clocks=1000, repeats=rng.choice((1, 2)))
@@ -377,6 +382,10 @@ def test_feedforward_equals_its_twin_bit_for_bit(tmp_path: Path, fed_cases: Case
     assert len({e.cells["FEEDFORWARD_SHARE"] for e in fed_cases[1] if e.cells["HALTING"] == 1}) > 100
     assert len({e.cells["FEEDFORWARD_SHARE"] for e in fed_cases[1] if e.cells["HALTING"] == 2}) > 100
     assert {State.DONE, State.LOADED} <= {e.cells["STATE"] for e in fed_cases[1]}
+    tripped = [e for e in fed_cases[1] if e.cells["TRIP"] == Trip.UNEXPECTED]
+    assert tripped
+    assert {e.outputs[1:] for e in tripped} == {(0, 0)}
+    assert len({e.cells["FEEDBACK"] for e in fed_cases[1] if e.cells["STATE"] == State.RUNNING}) > 100
 
 
 @pytest.mark.slow
@@ -446,7 +455,8 @@ def must_equal(results: bytes, cases: list[Expected]) -> None:
 
 def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
     trips = {expected.cells["TRIP"] for expected in cases[1]}
-    assert trips == set(Trip) - {Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER}  # which are app.py's and partner.py's
+    # The first three are app.py's and partner.py's; the last is FedCase's.
+    assert trips == set(Trip) - {Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER, Trip.UNEXPECTED}
     assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT, State.LOADED} <= {e.cells["STATE"] for e in cases[1]}
     assert any(abs(e.outputs[2]) == 32000 for e in cases[1])
     assert {e.outputs[1] for e in cases[1]} == {0, 1, 3}

@@ -137,6 +137,7 @@ class Twin:
     feedforward: list[int] = field(default_factory=list[int])  # current at each knot [mA]; empty: there is none
     feedforward_mA: int = 0  # of this tick; before the motion that of knot 0
     feedforward_share: int = 0  # of 256, how much of it is given
+    feedback: int = 0  # what the servo adds to it, behind a low-pass [mA / 8]
 
     def tick(self, inputs: Inputs) -> None:
         """One tick; what came of it: `state`, `outputs` (enable, mA), `play`, `sample` (None: none taken), `trip`."""
@@ -163,7 +164,8 @@ class Twin:
                 self.trip, self.state = trip, State.FAULT
         self.missed = 0
         driven = self.state in DRIVING
-        self.outputs = (enable if driven else 0, self._servo(velocity) if driven else 0)
+        command = self._servo(velocity) if driven else 0
+        self.outputs = (enable if self.state in DRIVING else 0, command)
         taken = (was_driven and self.state not in (State.DONE, State.LOADED)) or self.register["stream.always"]
         values = {
             "motor_current": filtered,
@@ -347,6 +349,8 @@ class Twin:
         if self.feedforward:
             self.feedforward_share += -1 if self.halting else 1
             self.feedforward_share = max(0, min(256, self.feedforward_share))
+            if self._is_unexpected(command):
+                self.state, clamp = State.FAULT, 0
             command += self.feedforward_mA * self.feedforward_share // 256
         step = error * r["servo.ki"] // 4
         let_go = self._letting_go and not self.engage_ticks
@@ -361,6 +365,18 @@ class Twin:
             command = abs(command) * left // span * (1 if command > 0 else -1)
         self.integral = max(-clamp * 2**14, min(clamp * 2**14, self.integral + step))
         return command
+
+    def _is_unexpected(self, feedback: int) -> bool:
+        """Whether the servo adds more to the feed-forward, behind a low-pass, than allowed; notes the trip."""
+        limit = self.register["limit.unexpected"]
+        if not limit or self.play < 0 or self.feedforward_share < 256 or self._letting_go:
+            return False
+        self.feedback += feedback - self.feedback // 8
+        smooth = self.feedback // 8
+        if abs(smooth) <= limit:
+            return False
+        self.trip = (Trip.UNEXPECTED, smooth, limit)
+        return True
 
 
 def hermite(start: tuple[int, int], end: tuple[int, int], i: int) -> tuple[int, int]:

@@ -69,6 +69,8 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "LIMIT_PIN": "a limit switch was reached that the motor did not stand at when it was armed, or the plan goes "
         "on into it; value: as above",
         "TWIST": "motor and link encoder disagree by more than limit.twist; value: motor counts",
+        "UNEXPECTED": "the servo adds more than limit.unexpected to the feed-forward of the motion being played: "
+        "something pushes, or the model is wrong; value: that current behind its low-pass",
     },
     Refusal: {
         "OK": "carried out",

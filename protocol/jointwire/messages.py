@@ -16,7 +16,7 @@ from enum import IntEnum, IntFlag
 from construct import Array, Bytes, Const, Int8ul, Int16sl, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 3
+PROTOCOL_MINOR = 4
 MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
@@ -92,6 +92,7 @@ class Trip(IntEnum):
     FAULT_PIN = 16
     LIMIT_PIN = 17
     TWIST = 18
+    UNEXPECTED = 20
 
 
 class Refusal(IntEnum):

@@ -157,6 +157,8 @@ REGISTER_FILE = Struct(
     "brake.release_time" / _fact("s", 1e-3, 0) * "no motion begins until the brake has been opened for so long",
     "limit.feedforward" / _setting("A", 1e-3, 0, 32000, 0)
     * "largest |feed-forward current| of a knot; 0: no feed-forward",
+    "limit.unexpected" / _setting("A", 1e-3, 0, 32000, 0)
+    * "largest current, behind a low-pass, that the servo adds to a motion's feed-forward; 0: any",
 )  # fmt: skip
 """Raw values of all registers, one after the other by their ids."""
 

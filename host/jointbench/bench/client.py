@@ -91,6 +91,7 @@ RegisterName = Literal[
     "brake.engage_time",
     "brake.release_time",
     "limit.feedforward",
+    "limit.unexpected",
 ]
 
 

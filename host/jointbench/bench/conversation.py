@@ -177,6 +177,10 @@ TRIPS: dict[Trip, tuple[str, str | None, str]] = {
         "motor and link encoder disagree by more than the joint can twist", "limit.twist",
         "look for a slipping clutch or a bad encoder, then let the board start again, which finds the joint anew"
     ),
+    Trip.UNEXPECTED: (
+        "the servo adds more to the motion's feed-forward than its model leaves open", "limit.unexpected",
+        "look for what pushes the joint, a payload the model does not have, or friction that grew"
+    ),
 }  # fmt: skip
 
 

@@ -43,10 +43,14 @@ class Feedforward:
         motor_current_A: of each motor at each knot [A], shape (n_knots, n_motors).
         following_limit_rad: of each motor [rad of the motor], shape (n_motors,): difference of reference and position
             that trips while this motion is played, where it is tighter than the board's; None: the board's own.
+        unexpected_limit_A: of each motor [A], shape (n_motors,), as `feedback_band` of identification/feedforward.py
+            makes them: current that the servo adds to the feed-forward beyond which a board trips UNEXPECTED; infinite:
+            that motor is not watched; None: none is.
     """
 
     motor_current_A: Array
     following_limit_rad: Array | None = None
+    unexpected_limit_A: Array | None = None
 
     @classmethod
     def of_joint_torque(cls, joint_torque_Nm: ArrayLike, robot: Robot) -> Feedforward:
@@ -70,8 +74,22 @@ class Feedforward:
         return cls(np.divide(motor, constants, out=np.zeros_like(motor), where=constants != 0.0))
 
     def scaled(self, share: float) -> Feedforward:
-        """The same times a share of it, such as 0.5 for a first run that shows sign, scale and order of the motors."""
+        """The same times a share of it, such as 0.5 for a first run that shows sign, scale and order of the motors.
+
+        No motor of it is watched for the unexpected: the servos have the rest of the torque to give.
+        """
         return Feedforward(share * self.motor_current_A, self.following_limit_rad)
+
+    def watch_text(self, joint_names: Sequence[str]) -> str:
+        """Which boards trip UNEXPECTED, and beyond what; and which do not watch."""
+        limits = self.unexpected_limit_A
+        if limits is None or not np.isfinite(limits).any():
+            return "no board watches for pushes: limit.unexpected is 0, off"
+        parts = [
+            f"{joint} {limit:.3g} A" if np.isfinite(limit) else f"{joint} off"
+            for joint, limit in zip(joint_names, limits, strict=True)
+        ]
+        return f"boards trip UNEXPECTED where the servo adds more to the feed-forward than: {', '.join(parts)}"
 
     def for_boards(self, robot: Robot, facts: Sequence[Facts], n_knots: int) -> list[BoardFeedforward]:
         """What each board is sent, in the order of the boards.
@@ -111,4 +129,15 @@ class Feedforward:
             counts = round(float(self.following_limit_rad[index]) * facts.motor_counts / (2.0 * np.pi))
             allowed = BY_NAME["limit.following"].minimum
             registers["limit.following"] = max(allowed, min(counts, facts.registers["limit.following"]))
+        registers["limit.unexpected"] = self._unexpected_raw(joint, index)
         return BoardFeedforward(rounded.astype(np.int16), registers)
+
+    def _unexpected_raw(self, joint: str, index: int) -> int:
+        """Raw limit.unexpected of a motor; 0: it is not watched."""
+        limit = np.inf if self.unexpected_limit_A is None else float(self.unexpected_limit_A[index])
+        if not limit > 0.0:
+            raise ExcitationError(
+                f"unexpected_limit_A of {joint!r} is {limit:g} A; give a current above 0, or inf not to watch it"
+            )
+        most = BY_NAME["limit.unexpected"].maximum
+        return 0 if np.isinf(limit) else int(min(np.ceil(_MILLI * limit), most))

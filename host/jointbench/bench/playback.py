@@ -52,7 +52,8 @@ STANDING_US = 3_000_000  # for the samples that tell whether a robot stands, eac
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
 STATUS_LOOK_US = 100_000
-_FEEDFORWARD_LIMITS: tuple[RegisterName, ...] = ("limit.feedforward", "limit.following")
+_OFF_WITHOUT: tuple[RegisterName, ...] = ("limit.feedforward", "limit.unexpected")
+_FEEDFORWARD_LIMITS: tuple[RegisterName, ...] = ("limit.feedforward", "limit.following", "limit.unexpected")
 
 
 def play(
@@ -212,14 +213,17 @@ class _Playback:
                     board.write_register(name, raw)
                 board.upload(board_knots, repeats, fed[index].currents_mA)
             elif board.has_motor:
-                if board.facts and board.facts.registers["limit.feedforward"]:  # it was in FAULT when it should go
-                    board.write_register("limit.feedforward", 0)
+                for name in _OFF_WITHOUT:
+                    if board.facts and board.facts.registers[name]:  # it was in FAULT when it should go
+                        board.write_register(name, 0)
                 board.upload(board_knots, repeats)
             self.interrupt.check()
         if recorder:
             for board in bench.all_boards:
                 board.listen(recorder.chunk)
             self.event("loaded", knots=knots.shape[1], repeats=repeats)
+            if feedforward:
+                self.event("watch", text=feedforward.watch_text(bench.robot.joint_names))
             for board, sent in zip(bench.boards, fed or (), strict=bool(fed)):
                 if board.has_motor:  # no channel has it: current_command is the sum of it and the servo's
                     currents = sent.currents_mA.tolist()

@@ -207,6 +207,9 @@ def proof_fields(proof: Proof) -> dict[str, Any]:
             }
             for j, name in enumerate(proof.joint_names)
         },
+        "unexpected_limit_A": None
+        if proof.unexpected_limit_A is None
+        else [limit if np.isfinite(limit) else None for limit in proof.unexpected_limit_A.tolist()],
         "controls": {
             control.name: {
                 "fails": proof.fails(control),

@@ -8,20 +8,26 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import signal
 from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.bench import Facts, Feedforward, Trajectory
 from jointbench.errors import FitError, NumericalError
 from jointbench.identification.model import Model
+from jointbench.identification.momentum_observer import predicted_covariance, rarely_passed
 from jointbench.identification.predictor import DriveTorque, leading_parameters
 from jointbench.model import Robot
 from jointbench.model.model_columns import compensation_columns, model_columns
+from jointbench.recording import Run
 from jointwire import BY_NAME
 
 FRICTION_WIDTH = 0.01
 """Default velocity over which friction changes its sign [rad/s; m/s], as tanh(planned velocity / width)."""
 
+_BAND_POLE = 7.0 / 8.0  # of the boards' low-pass before limit.unexpected, by the tick
+_WHOLE_TICKS = 256  # from ARM on until all of the feed-forward is given
+_BAND_SIGMAS = 2.0  # of the predicted current, within which a model may be off without anything pushing
 _TINY = 1e-9  # [rad/s]; far below any speed at which a law bends
 _TRACKING_OBSERVER = 0
 
@@ -336,3 +342,87 @@ def feedforward_of_torque(
     of_torque = Feedforward.of_joint_torque(torque[::knot_ticks], robot)
     ddq = trajectory.evaluate(command_times(trajectory, facts, current_lag)[::knot_ticks])[2]
     return Feedforward(of_torque.motor_current_A - observer_current(robot, facts, ddq))
+
+
+def feedback_current(run: Run, feedforward: Feedforward, facts: Sequence[Facts]) -> Array:
+    """Current that the servos added to a motion's feed-forward in a recording: measured current − feed-forward.
+
+    The feed-forward is taken as late as the boards' filters make the current, and only samples are taken for which all
+    of it was given, 256 ticks into the motion or later.
+
+    Args:
+        run: in which the motion was played once, with this feed-forward; of one played without it, the feed-forward
+            that it will be played with, for what that leaves to the servos.
+        feedforward: its currents at the knots.
+        facts: of each motor's board.
+
+    Returns:
+        Current [A], shape (n, n_motors), one row a tick.
+
+    Raises:
+        FitError: the recording has no motor currents, lacks samples, or was not played once with so many knots.
+    """
+    samples, knot_ticks = run.samples, facts[0].knot_ticks
+    fed = np.asarray(feedforward.motor_current_A)
+    last = (len(fed) - 1) * knot_ticks
+    if samples.motor_current is None or samples.motor_current.shape[1:] != fed.shape[1:]:
+        raise FitError(
+            f"run {run.path} has no currents of the {fed.shape[1]} motors that the feed-forward is of; record them"
+        )
+    if samples.play_tick.max() + 1 != last:
+        raise FitError(
+            f"run {run.path} was played for {samples.play_tick.max() + 1} ticks, the feed-forward is of {last}; give a "
+            f"recording of that motion, played once"
+        )
+    playing = samples.play_tick >= _WHOLE_TICKS
+    current = samples.motor_current[playing]
+    if not np.isfinite(current).all():
+        raise FitError(f"run {run.path} lacks samples of a motor's current; a band needs all, so record it again")
+    filters = samples.board_filters or ()
+    late = float(np.mean([board_filter.delay for board_filter in filters])) if filters else 0.0
+    ticks = samples.play_tick[playing] - late / facts[0].tick_period
+    given = [np.interp(ticks, knot_ticks * np.arange(len(fed)), own) for own in fed.T]
+    return np.asarray(current - np.stack(given, axis=1))
+
+
+def feedback_band(
+    model: Model, feedback: Array, trajectory: Trajectory, period: float, *, false_alarms_per_hour: float = 0.1
+) -> Array:
+    """Band on the current that each servo adds to the feed-forward, rarely passed while nothing pushes.
+
+    b = g + 2 σ, with g the level that the largest |feedback| of half-second blocks, behind the boards' low-pass, passes
+    by Gumbel's law as rarely as allowed, and σ of the current that the model predicts along the motion: M⁻ᵀ of its
+    torque's covariance, over the torque constants. Passive joints' motors are not watched.
+
+    Args:
+        model: of the feed-forward.
+        feedback: currents of a motion during which nothing pushed, as of `feedback_current` [A], shape (n, n_motors):
+            five seconds at least, as lively as what will be watched.
+        trajectory: that will be played.
+        period: of the boards' ticks, one row of `feedback` each [s].
+        false_alarms_per_hour: of all motors together, if the model errs later as it did here.
+
+    Returns:
+        Band [A], shape (n_motors,), infinite of motors without torque constant; `Feedforward.unexpected_limit_A`.
+
+    Raises:
+        FitError: the currents are not of the model's motors, the motion is too short, or the rate is not above 0.
+
+    Source: Coles, An Introduction to Statistical Modeling of Extreme Values, 2001, ch. 3.
+    """
+    train = model.robot.drive_train
+    if feedback.ndim != 2 or feedback.shape[1] != train.n_motors or not np.isfinite(feedback).all():
+        raise FitError(
+            f"feedback has shape {feedback.shape}; robot {model.robot.name!r} needs finite currents of shape "
+            f"(n, {train.n_motors}); leave out the samples that are missing"
+        )
+    constants = np.array([drive.torque_constant for drive in train.drives])
+    watched = constants != 0.0
+    smooth = signal.lfilter([1.0 - _BAND_POLE], [1.0, -_BAND_POLE], feedback, axis=0)
+    rare = rarely_passed(np.abs(smooth), period, false_alarms_per_hour, int(watched.sum()))
+    time = np.linspace(0.0, trajectory.period, 500)
+    covariance = predicted_covariance(model, *trajectory.evaluate(time))
+    variance = np.einsum("ij,kil,lj->kj", train.inverse, covariance, train.inverse)
+    sigma = np.sqrt(np.maximum(variance, 0.0).max(axis=0))
+    own = np.divide(sigma, np.abs(constants), out=np.zeros_like(sigma), where=watched)
+    return np.where(watched, rare + _BAND_SIGMAS * own, np.inf)

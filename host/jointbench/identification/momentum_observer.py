@@ -291,32 +291,65 @@ def quiet_thresholds(observer: MomentumObserver, quiet: Observed, *, false_alarm
 
     Source: Coles, An Introduction to Statistical Modeling of Extreme Values, 2001, ch. 3.
     """
-    length = round(_BLOCK_S / observer.period)
-    blocks = len(quiet.torque) // length
-    if blocks < _FEWEST_BLOCKS:
-        raise FitError(
-            f"the quiet motion lasts {len(quiet.torque) * observer.period:.3g} s; thresholds need at least "
-            f"{_FEWEST_BLOCKS * _BLOCK_S:g} s"
-        )
-    if not false_alarms_per_hour > 0.0:
-        raise FitError(f"false_alarms_per_hour = {false_alarms_per_hour:g} must be above 0")
     model = observer.model
     modelled = np.asarray(model.robot.modelled)
     at_rest = observer.friction_at_rest()
     beyond = np.maximum(np.abs(quiet.torque) - np.where(quiet.near_rest, at_rest, 0.0), 0.0)
-    largest = beyond[: blocks * length].reshape(blocks, length, -1).max(axis=1)
-    chance = false_alarms_per_hour / 3600.0 * _BLOCK_S / max(1, int(modelled.sum()))
-    limits = [float(stats.gumbel_r.isf(chance, *stats.gumbel_r.fit(own[own > 0.0]))) for own in largest.T]
+    limits = rarely_passed(beyond, observer.period, false_alarms_per_hour, int(modelled.sum()))
     some = slice(None, None, max(1, len(quiet.q) // 500))
-    columns, _ = model_columns(model.robot, quiet.q[some], quiet.dq[some], np.zeros_like(quiet.q[some]))
-    told = np.isfinite(model.sigma)
-    own = model.base.project(columns).reshape(-1, model.robot.n_joints, model.base.rank)[:, :, told]
-    variance = np.einsum("kji,il,kjl->kj", own, model.covariance[np.ix_(told, told)], own)
-    predicted = np.sqrt(np.maximum(variance, 0.0).mean(axis=0))
-    torque = np.where(modelled, np.array(limits) + _SIGMAS * predicted, np.inf)
+    variance = predicted_covariance(model, quiet.q[some], quiet.dq[some], np.zeros_like(quiet.q[some]))
+    predicted = np.sqrt(np.maximum(np.einsum("kjj->kj", variance), 0.0).mean(axis=0))
+    torque = np.where(modelled, limits + _SIGMAS * predicted, np.inf)
     moving = quiet.torque[~quiet.near_rest.any(axis=1)]  # with its mean, which is what the model lacks
     covariance = moving.T @ moving / max(1, len(moving)) + np.diag(predicted**2)
     return Thresholds(torque, at_rest, covariance, false_alarms_per_hour, observer.period)
+
+
+def rarely_passed(sizes: Array, period: float, false_alarms_per_hour: float, channels: int) -> Array:
+    """Level of each channel that it passes in its share of the false alarms allowed, by Gumbel's law of block maxima.
+
+    Args:
+        sizes: of residuals while nothing pushes, 0 or more, shape (n, n_channels).
+        period: of the samples [s].
+        false_alarms_per_hour: of all channels together.
+        channels: that may give an alarm.
+
+    Returns:
+        Levels in the unit of the sizes, shape (n_channels,).
+
+    Raises:
+        FitError: the samples are of too short a time, or the rate is not above 0.
+
+    Source: Coles, An Introduction to Statistical Modeling of Extreme Values, 2001, ch. 3.
+    """
+    length = round(_BLOCK_S / period)
+    blocks = len(sizes) // length
+    if blocks < _FEWEST_BLOCKS:
+        raise FitError(
+            f"the quiet motion lasts {len(sizes) * period:.3g} s; thresholds need at least "
+            f"{_FEWEST_BLOCKS * _BLOCK_S:g} s"
+        )
+    if not false_alarms_per_hour > 0.0:
+        raise FitError(f"false_alarms_per_hour = {false_alarms_per_hour:g} must be above 0")
+    largest = sizes[: blocks * length].reshape(blocks, length, -1).max(axis=1)
+    chance = false_alarms_per_hour / 3600.0 * _BLOCK_S / max(1, channels)
+    return np.array([float(stats.gumbel_r.isf(chance, *stats.gumbel_r.fit(own[own > 0.0]))) for own in largest.T])
+
+
+def predicted_covariance(model: Model, q: Array, dq: Array, ddq: Array) -> Array:
+    """Covariance of the joint torque that a model predicts, of its parameters' [N²·m² or N²].
+
+    Args:
+        model: with the covariance of its parameters.
+        q, dq, ddq: of the joints [rad or m, and per s, s²], shape (n, n_joints).
+
+    Returns:
+        Shape (n, n_joints, n_joints).
+    """
+    columns, _ = model_columns(model.robot, q, dq, ddq)
+    told = np.isfinite(model.sigma)
+    own = model.base.project(columns).reshape(-1, model.robot.n_joints, model.base.rank)[:, :, told]
+    return np.einsum("kji,il,kml->kjm", own, model.covariance[np.ix_(told, told)], own)
 
 
 @dataclass(frozen=True)

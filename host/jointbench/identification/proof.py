@@ -256,6 +256,8 @@ class Proof:
         heavier: the model with a heavier link, None where it was not played.
         stiffness: of the gears by whose wind-up the motors led in runs with feed-forward [N·m/rad], inf where they did
             not, shape (n_joints,); None: of no gear.
+        unexpected_limit_A: of each motor [A], shape (n_motors,): beyond this current boards tripped UNEXPECTED in the
+            last run with feed-forward; it suits other motions as lively. None: no band could be made.
     """
 
     joint_names: tuple[str, ...]
@@ -269,6 +271,7 @@ class Proof:
     controls: Sequence[Control] = field(default_factory=tuple[Control, ...])
     heavier: HeavierLink | None = None
     stiffness: Array | None = None
+    unexpected_limit_A: Array | None = None
 
     @property
     def leads(self) -> NDArray[np.bool_]:

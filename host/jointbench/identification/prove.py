@@ -18,6 +18,8 @@ from jointbench.identification.feedforward import (
     FRICTION_WIDTH,
     MotorReference,
     command_times,
+    feedback_band,
+    feedback_current,
     feedforward_of_model,
     feedforward_of_torque,
     gear_stiffness,
@@ -48,6 +50,9 @@ from jointbench.recording import Recorder, open_run
 
 FOLLOWING_OVER_ERROR = 2.0
 """limit.following in runs with feed-forward over the largest error without."""
+
+FALSE_ALARMS_PER_HOUR = 0.1
+"""Of all boards together, for which the bands of runs with feed-forward are made."""
 
 TORQUE_OFF, LINK_OFF = 0.8, 0.2
 _SEEDS = 20
@@ -185,7 +190,8 @@ class _Player:
         except BoardFault as fault:
             raise FitError(
                 f"run {name} with the model's feed-forward: {fault}. Boards trip at {FOLLOWING_OVER_ERROR:g} times the "
-                f"largest error without; look at sign, scale and order of the joints, then fit anew"
+                f"largest error without, and where servos add more than the run before lets expect; look at what "
+                f"touches the arm, then at sign, scale and order of the joints, and fit anew"
             ) from fault
 
     def control(self, name: str, feedforward: Feedforward) -> tuple[Tracking | None, str]:
@@ -218,7 +224,8 @@ def prove(
 
     The share of feedback is predicted from the first run, before any feed-forward is played. Where half the
     feed-forward does not halve the error of every joint, it stops. In runs with feed-forward boards trip at twice the
-    largest error of the run without.
+    largest error of the run without, and trip UNEXPECTED where their servos add more to the feed-forward than the run
+    before lets expect once in ten hours (`feedback_band`).
 
     Args:
         model: of the bench's robot.
@@ -281,12 +288,13 @@ def prove(
         "error with half the feed-forward over that without: " + ", ".join(f"{ratio:.2f}" for ratio in ratios[modelled])
     )
     check_half(ratios, robot.joint_names, modelled)
-    fed = play.proving("with-1", feedforward)
+    fed = play.proving("with-1", _watched(model, feedforward, reference, bench, out / "without-1", say))
     again = play("without-2", None)
-    fed_again = play.proving("with-2", feedforward)
+    watched = _watched(model, feedforward, reference, bench, out / "with-1", say)
+    fed_again = play.proving("with-2", watched)
     proof = Proof(
         robot.joint_names, modelled, (without, again), (fed, fed_again), half, predicted, validation.relative,
-        distance, stiffness=gears,
+        distance, stiffness=gears, unexpected_limit_A=watched.unexpected_limit_A,
     )  # fmt: skip
     if not controls:
         return proof
@@ -296,6 +304,30 @@ def prove(
         wrong.append(Control(words, *play.control(name, other)))
     heavier = _heavier_link(model, bench, reference, feedforward, play, say)
     return replace(proof, controls=tuple(wrong), heavier=heavier)
+
+
+def _watched(
+    model: Model,
+    feedforward: Feedforward,
+    motion: Trajectory,
+    bench: Bench,
+    quiet: Path,
+    say: Callable[[str], None],
+) -> Feedforward:
+    """The feed-forward with a band made of a quiet recording of the motion, beyond which boards trip UNEXPECTED.
+
+    Without a band, which is said, where the recording gives none: a motion below five seconds tells no rare level.
+    """
+    period = bench.facts[0].tick_period
+    try:
+        current = feedback_current(open_run(quiet), feedforward, bench.facts)
+        band = feedback_band(model, current, motion, period, false_alarms_per_hour=FALSE_ALARMS_PER_HOUR)
+    except FitError as error:
+        say(f"no board watches for pushes: {error}")
+        return feedforward
+    watched = replace(feedforward, unexpected_limit_A=band)
+    say(watched.watch_text(bench.robot.joint_names))
+    return watched
 
 
 def _planned(model: Model, bench: Bench, motion: Trajectory, friction_width: float) -> tuple[Array, Array]:

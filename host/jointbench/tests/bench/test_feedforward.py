@@ -46,6 +46,20 @@ def test_a_board_is_sent_milliamperes_a_limit_above_the_peak_and_a_tighter_follo
     assert wide[0].registers["limit.following"] == REGISTERS["limit.following"]  # never wider than the board's own
 
 
+def test_a_board_watches_for_the_unexpected_only_where_a_band_is_given() -> None:
+    robot, currents = load_robot("cobot6"), np.zeros((5, 6))
+    band = np.array([0.1234, np.inf, 1e-6, 99.0, 0.5, np.inf])
+    sent = Feedforward(currents, None, band).for_boards(robot, facts(6), 5)
+    # Rounded up, for 0 would be off; no more than the register holds.
+    assert [board.registers["limit.unexpected"] for board in sent] == [124, 0, 1, 32000, 500, 0]
+    none = Feedforward(currents)
+    assert {board.registers["limit.unexpected"] for board in none.for_boards(robot, facts(6), 5)} == {0}
+    assert none.watch_text(robot.joint_names) == "no board watches for pushes: limit.unexpected is 0, off"
+    assert "j1 0.123 A, j2 off" in Feedforward(currents, None, band).watch_text(robot.joint_names)
+    with pytest.raises(ExcitationError, match=r"unexpected_limit_A of 'j3' is 0 A; give a current above 0, or inf"):
+        Feedforward(currents, None, np.where(np.arange(6) == 2, 0.0, band)).for_boards(robot, facts(6), 5)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hil_tests.link_helpers import COBOT
@@ -23,6 +24,7 @@ def test_a_model_proves_itself_on_its_bench(
         with open_bench(live) as bench:
             bench.connect()
             bench.configure()
+            limits = np.array([1e-3 * facts.registers["limit.current"] for facts in bench.facts])
             motion = random_excitation(bench.robot, period=10.016, seed=3)
             run = record(bench, motion, tmp_path / "fitted", 2)
         model = fit(run).save(tmp_path / "model.json")
@@ -51,4 +53,11 @@ def test_a_model_proves_itself_on_its_bench(
     assert "motors led by the wind-up of j1, j2" in said
     assert len(result["controls"]) == 4
     assert all(control["fails"] for control in result["controls"].values())
+    # Boards watched in both runs with feed-forward, by bands far below the motors' limits, and tripped in neither.
+    band = np.array(result["unexpected_limit_A"])
+    assert np.all((band > 0.0) & (band < 0.2 * limits))
+    for name in ("half", "with-1", "with-2"):
+        events = [json.loads(line) for line in Path("out", name, "events.jsonl").read_text().splitlines()]
+        (words,) = [event["text"] for event in events if event["event"] == "watch"]
+        assert ("boards trip UNEXPECTED" in words) is (name != "half")
     assert {path.name for path in Path("out").iterdir()} >= {"without-1", "half", "with-1", "without-2", "with-2"}

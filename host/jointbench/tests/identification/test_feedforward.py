@@ -5,12 +5,15 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.bench import Facts
 from jointbench.errors import FitError
 from jointbench.excitation import RestToRestFourier
 from jointbench.identification import Model, fit
 from jointbench.identification.feedforward import (
+    feedback_band,
     feedforward_of_model,
     gear_torque,
     motor_reference,
@@ -19,6 +22,7 @@ from jointbench.identification.feedforward import (
     sensor_offset,
     torque_parts,
 )
+from jointbench.identification.momentum_observer import predicted_covariance
 from jointbench.identification.predictor import DriveTorque, leading_parameters
 from jointbench.model import base_parameters, inverse_dynamics, spring
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
@@ -169,3 +173,42 @@ def test_currents_at_the_knots_are_the_torques_half_a_tick_later() -> None:
 def test_a_model_of_another_robot_is_refused() -> None:
     with pytest.raises(FitError, match=r"with 2 motors, the bench has 1"):
         feedforward_of_model(model(), MOTION, facts()[:1])
+
+
+def rest(seed: int, seconds: float) -> Array:
+    """What a good model leaves to the servos [A]: noise below 10 Hz, of 20 and 50 mA."""
+    noise = np.random.default_rng(seed).normal(size=(round(1000 * seconds), 2))
+    smooth = signal.sosfilt(signal.butter(2, 10.0, fs=1000.0, output="sos"), noise, axis=0)
+    return np.asarray(smooth / smooth.std(axis=0) * np.array([0.02, 0.05]))
+
+
+def test_a_band_is_passed_as_seldom_as_it_says_and_by_a_push_that_is_worth_it() -> None:
+    band = feedback_band(model(), rest(1, 30.0), MOTION, 0.001, false_alarms_per_hour=0.1)
+    # As the boards' low-pass has it; five minutes more of the same, in which 0.008 false alarms are to be expected.
+    smooth = np.abs(signal.lfilter([1 / 8], [1.0, -7 / 8], rest(2, 300.0), axis=0))
+    assert np.all(smooth.max(axis=0) < band)
+    # Ten sizes of the rest would see little: Gumbel's tail over a few seconds' maximum, and two σ of the model.
+    assert np.all(band < 10.0 * np.array([0.02, 0.05]))
+    often = feedback_band(model(), rest(1, 30.0), MOTION, 0.001, false_alarms_per_hour=3600.0)
+    assert np.all(often < band)
+    assert np.all(smooth.max(axis=0) > often)  # an alarm a second
+
+
+def test_a_band_is_two_standard_deviations_of_the_models_current_wider() -> None:
+    sure = replace(model(), covariance=0.0 * model().covariance)
+    wider = feedback_band(model(), rest(1, 10.0), MOTION, 0.001) - feedback_band(sure, rest(1, 10.0), MOTION, 0.001)
+    q, dq, ddq = MOTION.evaluate(np.linspace(0.0, MOTION.period, 500))
+    covariance = predicted_covariance(model(), q, dq, ddq)
+    sigma = np.sqrt(np.einsum("kjj->kj", covariance).max(axis=0))
+    per_current = np.array([drive.torque_per_current for drive in ROBOT.drives])
+    np.testing.assert_allclose(wider, 2.0 * sigma / per_current, rtol=1e-6)
+    assert np.all(wider > 0.0)
+
+
+def test_a_band_needs_enough_currents_of_its_motors() -> None:
+    with pytest.raises(FitError, match=r"lasts 2 s; thresholds need at least 5 s"):
+        feedback_band(model(), rest(1, 2.0), MOTION, 0.001)
+    with pytest.raises(FitError, match=r"feedback has shape \(10000, 1\); robot .* of shape \(n, 2\)"):
+        feedback_band(model(), rest(1, 10.0)[:, :1], MOTION, 0.001)
+    with pytest.raises(FitError, match=r"false_alarms_per_hour = 0 must be above 0"):
+        feedback_band(model(), rest(1, 10.0), MOTION, 0.001, false_alarms_per_hour=0.0)
