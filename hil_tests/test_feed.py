@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,7 +133,7 @@ def ask_to_stop(client: FeedClient, bench: Bench) -> None:
     """Ask, and wait until the bench's program has heard it."""
     client.ask("stop")
     while not any(isinstance(subscriber, Feed) and subscriber.stop_asked for subscriber in bench.subscribers):
-        pass
+        time.sleep(0.001)
 
 
 def test_a_stop_at_the_very_end_lets_no_motion_follow(bench: Bench, live: Path, tmp_path: Path) -> None:

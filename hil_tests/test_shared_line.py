@@ -61,7 +61,7 @@ def bench(live: Path) -> Iterator[Bench]:
 def test_every_sample_of_every_joint_crosses_the_lines(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     nodes = tuple(board.node for board in bench.boards)
     assert [line.nodes for line in bench.lines] == [nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]]
-    repeats, motion = (1, wave(bench, 0.06, 0.768)) if len(nodes) == 4 else (4, wave(bench))
+    repeats, motion = (1, wave(bench, 0.03, 0.512)) if len(nodes) == 4 else (4, wave(bench))
     run = record_wave(bench, tmp_path / "run", repeats, motion)
     assert run.ledger is not None
     assert run.ledger.closes, run.ledger.text()
