@@ -51,7 +51,7 @@ DRIVEN = (State.ARMED, State.RUNNING)
 
 MATRIX = Path(__file__).with_name("matrix.toml")
 GROUPS = ("wire", "board", "sensor", "drive", "host", "program")
-WAYS = ("line", "inject", "echo", "host", "program", "restart", "drift_ppm")
+WAYS = ("line", "inject", "echo", "host", "program", "restart", "drift_ppm", "feedforward")
 _KEYS = {"name", "group", *WAYS, "named", "says", "within", "from_start", "open", "power", "why"}
 
 

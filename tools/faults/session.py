@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jointbench.bench import open_bench
+from jointbench.bench import Feedforward, Progress, open_bench
 from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent, JointbenchError, PortInUse
 from jointwire import MessageType, State
 from tools.faults.cell import MOMENTS_US, Cell, StateNotReached
@@ -21,6 +21,7 @@ from tools.faults.subject import (
     REPEATS,
     CountedRecorder,
     MomentClock,
+    feedforward_of,
     load,
     motion,
     set_up,
@@ -57,7 +58,8 @@ class Session:
     def __init__(self, cell: Cell, live: Path, folder: Path) -> None:
         """Open the bench; time stands still."""
         self.cell, self.live, self.folder = cell, live, folder
-        moment_us = MOMENTS_US[cell.state]
+        self.wrong_from_the_start = cell.fault.way == "feedforward" and cell.state is State.RUNNING
+        moment_us = 0 if self.wrong_from_the_start else MOMENTS_US[cell.state]
         self.bench = open_bench(
             with_faulty_line(live, cell, moment_us), around=lambda clock: MomentClock(clock, moment_us, self._strike)
         )
@@ -128,7 +130,7 @@ class Session:
         self.bench.close()
 
     def _strike(self) -> None:
-        if self.cell.state not in (State.BOOT, self.board.state):
+        if self.cell.state not in (State.BOOT, self.board.state) and not self.wrong_from_the_start:
             raise StateNotReached(f"{self.cell.id}: the board is {self.board.state!r}; was something wrong before?")
         self.taken_at_strike = self.taken
         strike(self)
@@ -137,8 +139,18 @@ class Session:
         """A motion as any program plays it."""
         set_up(self.bench)
         self._begin_run()
-        self.bench.play(motion(self.bench), REPEATS, self.recorder)
+        self.bench.play(motion(self.bench), REPEATS, self.recorder, self._note_start, feedforward=self._feedforward())
         self.done = True  # playing says so only of a board that was DONE
+
+    def _note_start(self, progress: Progress) -> None:
+        self.started_us = self.started_us or self.clock.now_us() - round(1e6 * progress.elapsed)
+
+    def _feedforward(self) -> Feedforward | None:
+        """Feed-forward of the cell's wrong model; None where no model is wrong."""
+        if self.cell.fault.way != "feedforward":
+            return None
+        self.struck += 1
+        return feedforward_of(self.bench, self.cell.fault.setting)
 
     def _reach(self) -> None:
         """Bring the board where the fault is to strike it, and wait for that; a board that boots is struck at once."""
@@ -148,8 +160,8 @@ class Session:
             self._record()
             return
         set_up(self.bench)
-        if state is not State.DISARMED:
-            load(self.bench)
+        if state is not State.DISARMED:  # what is armed has its feed-forward already; others are loaded with it later
+            load(self.bench, self._feedforward() if state is State.ARMED else None)
         if state in (State.DONE, State.FAULT):
             self.board.arm()
             self._move_or_trip(state)
@@ -175,8 +187,9 @@ class Session:
         if self.board.state is State.FAULT:
             self.bench.clear()
             self._latched = 0
-        if self.board.state is State.DISARMED:
-            load(self.bench)
+        wrong = self.cell.fault.way == "feedforward" and self.board.state in (State.LOADED, State.DONE)
+        if wrong or self.board.state is State.DISARMED:
+            load(self.bench, self._feedforward())
         if self.board.state in (State.LOADED, State.DONE):
             self._arm()
             self._hold(HOLD_US)

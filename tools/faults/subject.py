@@ -14,8 +14,9 @@ from hil_tests.link_helpers import Wave
 from hil_tests.small_bench import PROGRAMS
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.board import BoardClock
-from jointbench.bench import Bench, Clock, LockstepClock, RegisterName, open_bench, trajectory_knots
+from jointbench.bench import Bench, Clock, Feedforward, LockstepClock, RegisterName, open_bench, trajectory_knots
 from jointbench.errors import JointbenchError
+from jointbench.model import inverse_dynamics, load_robot
 from jointbench.recording import Recorder
 from jointwire import Chunk, Frame, MessageType, State
 from tools.faults.cell import Cell, CellNotRun
@@ -91,6 +92,7 @@ REPEATS = 2  # of it, where it is struck while it moves
 LEAST_DRIVEN = round(0.9e3 * PERIOD)  # ticks with the motor on in each period that was played
 JOINT, NODE = "j1", 1
 HOT = {"fault": "temperature", "temperature_degC": 150}  # how its board gets into FAULT
+UNEXPECTED_A = 0.5  # limit.unexpected of a motion with feed-forward; friction alone takes more than 1 A
 CLAMP_MA = 10_000  # limit.current; the motion needs 1500
 # Limits that a sound joint keeps in this motion, raw; the others are what the host sets or a board has by default.
 LIMITS: dict[RegisterName, int] = {
@@ -156,10 +158,25 @@ def motion(bench: Bench, start: float | None = None) -> Wave:
     return Wave(np.array([begin]), np.array([-WAY if begin > bench.robot.home[0] else WAY]), PERIOD)
 
 
-def load(bench: Bench) -> None:
+def feedforward_of(bench: Bench, robot: str) -> Feedforward:
+    """The feed-forward of another robot's links along the motion; boards watch for what it leaves to the servo."""
+    other, n_knots = load_robot(robot), trajectory_knots(motion(bench), bench.robot, bench.facts).shape[1]
+    assert other.standard_parameters is not None
+    states = motion(bench).evaluate(np.linspace(0.0, PERIOD, n_knots))
+    torque = inverse_dynamics(other, *states, other.standard_parameters)
+    return replace(Feedforward.of_joint_torque(torque, bench.robot), unexpected_limit_A=np.array([UNEXPECTED_A]))
+
+
+def load(bench: Bench, feedforward: Feedforward | None = None) -> None:
     """Upload the motion, as playing does."""
     knots = trajectory_knots(motion(bench), bench.robot, bench.facts)
-    bench.boards[0].upload(knots[0], 1)
+    (board,), currents = bench.boards, None
+    if feedforward is not None:
+        (sent,) = feedforward.for_boards(bench.robot, bench.facts, knots.shape[1])
+        currents = sent.currents_mA
+        for name, raw in sent.registers.items():
+            board.write_register(name, raw)
+    board.upload(knots[0], 1, currents)
 
 
 TOLD_US = 1_200_000  # a board in FAULT tells it each second
