@@ -115,7 +115,7 @@ class Cohort:
         of_joints["link_count"][:] = readings.link_count[joints]
         of_joints["bus_voltage"][:] = readings.bus_voltage[joints]
         of_joints["temperature"][:] = readings.temperature[joints]
-        of_joints["adc"][:] = readings.adc[joints]
+        of_joints["adc"][:] = self._faults.currents_of_boards(readings.adc)[joints]
         if len(self._feet):
             self._of_feet[:] = readings.foot_force[self._feet]
         of_all["received"][self._firsts] = [len(data) for data in received]

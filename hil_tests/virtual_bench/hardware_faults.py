@@ -75,6 +75,7 @@ FAULTS: dict[str, Value | None] = {
     "link_jump": Value("counts", -(2**19), 2**19),
     "link_offset": Value("counts", -(2**19), 2**19),
     "link_noise": Value("counts", 1, 2**19),
+    "link_slips": Value("counts", 1, 2**19),
     "link_wire_cut": None,
     **{f"{what}_stuck": Value("sample", 0, _TOP_SAMPLE) for what in _SAMPLES},
     **{f"{what}_reversed": None for what in _SAMPLES},
@@ -87,6 +88,8 @@ FAULTS: dict[str, Value | None] = {
     "pauses": Value("ticks", 1, _PAUSED_TICKS - 1),
     "drive_dead": None,
     "drive_runs_away": Value("current_mA", -100_000, 100_000),
+    "drive_swapped": Value("other_node", 1, 254),
+    "jammed": None,
     "pins_low": Value("pins", 1, 15),
     "line_silent": None,
     "motor_silent": None,
@@ -99,11 +102,11 @@ FAULTS: dict[str, Value | None] = {
 }
 _OF_BOARD = frozenset({"supply", "ticks_missed", "pauses", "line_silent"})  # whichever of its motors is named
 _OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})  # those that it never gets over
-_OF_DRIVE = frozenset({"drive_dead", "drive_runs_away"})
+_OF_DRIVE = frozenset({"drive_dead", "drive_runs_away", "drive_swapped"})
 _NOT_OF_CHIPS = _OF_DRIVE | {"ticks_missed", "pauses"}
 _OF_CHIPS = frozenset({"encoder_wire_cut", "link_wire_cut"})  # the other boards are told counts
 _OF_SENSORS = {fault for fault in FAULTS if fault.startswith(("encoder_", "link_", *[f"{what}_" for what in _SAMPLES]))}
-_OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply", "pins_low"}
+_OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply", "pins_low", "jammed"}
 _OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
 
 
@@ -163,6 +166,23 @@ class _Encoder:
         inputs["motor_count"], inputs["motor_edge"] = self.shown, self.edge
 
 
+@dataclass
+class _Slip:
+    """A coupling that slips: behind so many counts of its link's way the link stands for as many, and so on."""
+
+    true: int
+    shown: int
+    gone: int = 0
+
+    def show(self, count: int, turn: int, counts: int) -> int:
+        """Return the count of a link that slips, of `turn` counts a turn."""
+        moved = (count - self.true + turn // 2) % turn - turn // 2
+        self.true, self.gone = count, self.gone + abs(moved)
+        if self.gone // counts % 2 == 0:
+            self.shown = (self.shown + moved) % turn
+        return self.shown
+
+
 class HardwareFaults:
     """The faults there are now, of all boards.
 
@@ -201,6 +221,7 @@ class HardwareFaults:
         self._silent: dict[tuple[int, str], SilentNode] = {}  # by node and way
         self._present: dict[int, dict[str, float]] = {}
         self._encoders: dict[int, _Encoder] = {}
+        self._slips: dict[int, _Slip] = {}
         self._paused: dict[int, int] = {}  # ticks since the pauses of a board began
         self._altered: Counter[int] = Counter()  # ticks in which a motor's faults changed anything
         self._noise = np.random.default_rng(0)  # drawn from only where there is a noise, so that it is the same again
@@ -233,6 +254,8 @@ class HardwareFaults:
             raise ControlError(f"inject: node {node} is a chip, with its own time and voltage; it cannot have {fault}")
         if node not in self._chips and fault in _OF_CHIPS:
             raise ControlError(f"inject: node {node} is told counts, and has no wires; a chip can have {fault}")
+        if fault == "drive_swapped" and int(injection.value) not in self._joints:
+            raise ControlError(f"inject: other_node = {injection.value:g} is no board of this bench")
         if fault == "pull" and not self._is_arm:
             raise ControlError("inject: a pull is at an arm whose base stands still; this robot can have a shove")
         if fault == "push" and self._joints[node] < 0:
@@ -246,6 +269,7 @@ class HardwareFaults:
         """
         for each in self._nodes[node]:
             self._present.pop(each, None)
+            self._slips.pop(each, None)
             self._silent = {key: silent for key, silent in self._silent.items() if key[0] != each}
         self._set_pushes()
         return sum(self._altered.pop(each, 0) for each in self._nodes[node])
@@ -300,6 +324,9 @@ class HardwareFaults:
             inputs["motor_count"] = (int(inputs["motor_count"]) + self._noise.integers(-noise, noise + 1)) % 2**16
         if any(fault.startswith("link_") for fault in faults):
             count = self._link_count(int(inputs["link_count"]), int(before["link_count"]), faults)
+            if "link_slips" in faults:
+                slip = self._slips.setdefault(node, _Slip(count, count))
+                count = slip.show(count, facts["encoder.link_counts"], int(faults["link_slips"]))
             inputs["link_count"] = count % facts["encoder.link_counts"]
         for samples, what in zip(inputs["adc"], _SAMPLES, strict=True):
             self._alter_samples(samples, what, faults)
@@ -323,7 +350,8 @@ class HardwareFaults:
     def misdrive(self, enabled: NDArray[np.bool_], current: Array) -> None:
         """Put what broken drives give their motors into the currents [A] that their boards ask for.
 
-        All obey `enabled`, as a power stage without power does.
+        All obey `enabled`, as a power stage without power does. Where two motors' cables have changed places, `enabled`
+        does with them.
         """
         for node, faults in self._present.items():
             joint = self._joints[node]
@@ -333,6 +361,35 @@ class HardwareFaults:
             elif "drive_runs_away" in faults and enabled[joint]:
                 current[joint] = 1e-3 * faults["drive_runs_away"]
             self._altered[node] += int(current[joint] != asked)
+        for node, pair in self._swapped():
+            self._altered[node] += int(enabled[pair].any())
+            enabled[pair], current[pair] = enabled[pair[::-1]], current[pair[::-1]]
+
+    def currents_of_boards(self, adc: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        """Samples of the converters, by joint; a board measures the current that its own power stage gives."""
+        for _, pair in self._swapped():
+            adc = adc.copy()
+            adc[pair, 0] = adc[pair[::-1], 0]
+        return adc
+
+    def _swapped(self) -> list[tuple[int, list[int]]]:
+        """Nodes whose motor's cable has changed places with another's, and the joints of both."""
+        return [
+            (node, [self._joints[node], self._joints[int(faults["drive_swapped"])]])
+            for node, faults in self._present.items()
+            if "drive_swapped" in faults
+        ]
+
+    def jam(self, held: NDArray[np.bool_] | None, enabled: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Which joints are held where they are, those that are jammed among them; None for those without power."""
+        jammed = [node for node, faults in self._present.items() if "jammed" in faults]
+        if not jammed:
+            return held
+        held = ~enabled if held is None else held
+        for node in jammed:
+            self._altered[node] += int(enabled[self._joints[node]])
+            held[self._joints[node]] = True
+        return held
 
     def _link_count(self, count: int, before: int, faults: dict[str, float]) -> int:
         """What the link encoder shows; it is absolute, so that it is right again as soon as it is healed."""

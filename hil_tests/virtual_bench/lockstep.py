@@ -250,8 +250,8 @@ class Lockstep:
             self._faults.misdrive(enabled, command)
             if self._chips:
                 command[self._chips.joints] *= 1e3 / FULL_DUTY
-            held = self._brakes.held(self._enabled)
             faults = self._faults
+            held = faults.jam(self._brakes.held(self._enabled), enabled)
             pushed = self._plant.advance(enabled, command, faults.torque, faults.force, held, faults.pull)
             self._before, self._after = self._after, pushed
             self._plant_us += self.tick_us

@@ -1,9 +1,10 @@
-"""Samples watched while a robot moves: the largest torques of its joints, and the forces of the foot it stands on."""
+"""Samples watched while a robot moves: its joints' largest torques, one motor alone, the forces under its foot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,31 @@ TIPPING_TIME = 0.1  # [s]
 _NEGATIVE = -0.02  # of that sum: no ground pulls, but zeros may be off
 _RANGE = 1 << 15  # counts of a sensor
 _VARIES = 4  # counts by which a corner must vary for another that does not vary at all to be stuck
+
+
+class MotionEnded(Exception):
+    """Raised by a watch when a motion has gone on for long enough; says why. It is no error."""
+
+
+class MotorWatch(Protocol):
+    """Looks on while one motor of a bench moves alone, the others off, and ends the motion."""
+
+    @property
+    def joint(self) -> str:
+        """Joint whose motor is driven."""
+        ...
+
+    def add(self, index: int, frame: Frame) -> None:
+        """Take a DATA frame of a board, by its place in `bench.all_boards`."""
+        ...
+
+    def check(self) -> None:
+        """Look at what came.
+
+        Raises:
+            MotionEnded: the motor is to be switched off.
+        """
+        ...
 
 
 class Peaks:

@@ -17,7 +17,7 @@ from jointbench.bench.feedforward import Feedforward
 from jointbench.bench.gate import Trajectory, check_repeats, trajectory_knots
 from jointbench.bench.identity import Facts
 from jointbench.bench.ledger import Ledger
-from jointbench.bench.motion_watch import STANDING_SAMPLES, FallWatch, Peaks
+from jointbench.bench.motion_watch import STANDING_SAMPLES, FallWatch, MotionEnded, MotorWatch, Peaks
 from jointbench.bench.subscribers import Progress, ProgressCallback, Sink
 from jointbench.bench.sync import Exchange, board_clock, common_start_us
 from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent
@@ -64,17 +64,23 @@ def play(
     progress: ProgressCallback | None,
     falls: FallWatch | None = None,
     feedforward: Feedforward | None = None,
+    watcher: MotorWatch | None = None,
 ) -> Ledger | None:
-    """Play a trajectory; see Bench.play."""
+    """Play a trajectory; see Bench.play.
+
+    With a watcher only the motor that it names is armed, and nothing but its board's limits is asked about the motion.
+    """
     outcome = "finished"
     before = {board.node: board.facts.registers for board in bench.boards if board.facts} if feedforward else {}
     with SafeInterrupt(bench.check_stop) as interrupt, _published(bench, recorder), old_objects_set_aside():
         try:
-            playback = _Playback(bench, recorder, progress, interrupt, falls)
+            playback = _Playback(bench, recorder, progress, interrupt, falls, watcher)
             playback.load(trajectory, repeats, feedforward)
             playback.stand()
             playback.start()
             playback.watch()
+        except MotionEnded as ended:
+            outcome = f"ended: {ended}"
         except BaseException as error:
             outcome = f"stopped by {why_ended(error)}"
             raise
@@ -161,9 +167,9 @@ def _restore(bench: Bench, before: Mapping[int, Mapping[str, int]]) -> None:
 
 
 def _end_measuring(bench: Bench) -> None:
-    """Have the boards that only measure stream no more, as those that drive do by themselves; one may be gone."""
+    """Have the boards that only measured stream no more, as those that drive do by themselves; one may be gone."""
     for board in bench.all_boards:
-        if not board.has_motor and not board.why_lost:
+        if board.facts and board.facts.registers["stream.always"] and not board.why_lost:
             with suppress(BoardError, BenchLost):
                 board.write_register("stream.always", 0)
 
@@ -185,6 +191,7 @@ class _Playback:
     progress: ProgressCallback | None
     interrupt: SafeInterrupt
     falls: FallWatch | None = None
+    watcher: MotorWatch | None = None
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
@@ -195,24 +202,28 @@ class _Playback:
 
     def __post_init__(self) -> None:
         """Choose the boards that drive."""
-        self.drivers = [board for board in self.bench.boards if board.has_motor]
+        only = self.watcher.joint if self.watcher else None
+        self.drivers = [board for board in self.bench.boards if board.has_motor and only in (None, board.joint)]
 
     def load(self, trajectory: Trajectory, repeats: int, feedforward: Feedforward | None = None) -> None:
         """Everything that can be done while the motors are off."""
         bench, recorder = self.bench, self.recorder
         check_repeats(repeats)
-        bench.gate().check(trajectory)
+        if self.watcher is None:
+            bench.gate().check(trajectory)
         knots = trajectory_knots(trajectory, bench.robot, bench.facts)
         for board in bench.all_boards:
             if board.state is State.FAULT:
                 raise board.fault_error()
         fed = feedforward.for_boards(bench.robot, bench.facts, knots.shape[1]) if feedforward else None
         for index, (board, board_knots) in enumerate(zip(bench.boards, knots, strict=True)):
-            if board.has_motor and fed:
+            if board not in self.drivers:
+                continue
+            if fed:
                 for name, raw in fed[index].registers.items():
                     board.write_register(name, raw)
                 board.upload(board_knots, repeats, fed[index].currents_mA)
-            elif board.has_motor:
+            else:
                 for name in _OFF_WITHOUT:
                     if board.facts and board.facts.registers[name]:  # it was in FAULT when it should go
                         board.write_register(name, 0)
@@ -225,7 +236,7 @@ class _Playback:
             if feedforward:
                 self.event("watch", text=feedforward.watch_text(bench.robot.joint_names))
             for board, sent in zip(bench.boards, fed or (), strict=bool(fed)):
-                if board.has_motor:  # no channel has it: current_command is the sum of it and the servo's
+                if board in self.drivers:  # no channel has it: current_command is the sum of it and the servo's
                     currents = sent.currents_mA.tolist()
                     self.event("feedforward", node=board.node, currents_mA=currents, registers=sent.registers)
             for node in _await_status(bench, recorder, opened=True):
@@ -258,13 +269,14 @@ class _Playback:
         bench, tick_us = self.bench, self.bench.facts[0].tick_period * 1e6
         if self.progress:
             self.peaks = Peaks(bench.robot, bench.facts)
+        if self.progress or self.watcher:
             for index, board in enumerate(bench.all_boards):
                 board.on_data = partial(self._note, index)
         exchanges = self._exchanges(1 if bench.clock.common_ticks else PINGS)
         for board in bench.all_boards:
             self.interrupt.check()
             self._keep_alive()
-            if board.has_motor:
+            if board in self.drivers:
                 board.arm()
                 self.event("armed", node=board.node)
             else:
@@ -284,7 +296,7 @@ class _Playback:
             # Both motors of a board count its very ticks, whose place two clocks would not know alike.
             ticks = [ticks[self._same_chip(board)[0]] for board in bench.all_boards]
         for board, tick in zip(bench.all_boards, ticks, strict=True):
-            if not board.has_motor:
+            if board not in self.drivers:
                 continue
             self._keep_alive()
             tick += tick & 0xFFFFFFFF == 0  # 0 would mean at once
@@ -376,6 +388,8 @@ class _Playback:
         for board in bench.all_boards:
             if now_us - board.last_frame_us > SILENCE_US:
                 raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while moving")
+        if self.watcher:
+            self.watcher.check()
         for board in self.drivers:
             if board.state is State.DISARMED:
                 raise BoardFault(board.joint, board.node, RESET)
@@ -409,6 +423,8 @@ class _Playback:
         self.samples += frame.body.count
         if self.falls and self.bench.all_boards[index] is self.falls.board:
             self.falls.add(frame)
+        if self.watcher:
+            self.watcher.add(index, frame)
         if self.peaks and index < len(self.bench.boards):
             self.peaks.add(index, frame)
 

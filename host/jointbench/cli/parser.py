@@ -16,6 +16,7 @@ VERBS: Mapping[str, str] = {
     "init": "init",
     "assemble": "assemble",
     "check": "check",
+    "commission": "commission",
     "plan": "plan",
     "sweep": "sweep",
     "run": "run",
