@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.kinds import PLANT_KINDS
+from hil_tests.virtual_bench.kinds import PLANT_KINDS, PlantKind
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, compiling_told, table
 from jointbench.cli.main import carry_out
@@ -20,6 +20,8 @@ from tools.demo import __main__ as demo
 from tools.demo.playing import BENCHES
 
 if TYPE_CHECKING:
+    from jointbench.bench import Bench
+    from jointbench.excitation import Excitation
     from jointbench.identification import Model
 
 
@@ -36,11 +38,17 @@ WANTED = {
     "nursing_arm": Wanted(15.0, 10.0),
     "rehab_arm": Wanted(20.0, 10.0),
     "modular7": Wanted(10.0, 8.0),
+    "modules": Wanted(10.0, 8.0),
 }
+MODULES = "modules"
+"""Modules of modular7 put together otherwise than in the paper: their robot's file is what `assemble` makes of them."""
+
+PERIODS = {MODULES: 10.016}
+"""Seconds of new motion where they are fewer than 20."""
 
 
-PRESLIDING = {"cobot6": Wanted(5.0, 3.0), "rehab_arm": Wanted(5.0, 3.0)}
-"""The same on plants whose friction turns its sign over distance."""
+PRESLIDING = Wanted(5.0, 3.0)
+"""The same, of any of them, on plants whose friction turns its sign over distance."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         help="the emulated joints: harmonic drives, the same with friction that turns its sign over distance, or rigid",
     )  # fmt: skip
     options.add_argument("--seed", type=int, default=0, help="same seed, same figures (%(default)s)")
-    options.add_argument("--period", type=float, default=20.0, metavar="S", help="seconds of new motion (%(default)g)")
+    options.add_argument("--period", type=float, metavar="S", help="seconds of new motion (20; of modules 10)")
     options.add_argument(
         "--models", metavar="DIR", help="where an earlier --out has ROBOT/model.json: no demo is played"
     )
@@ -81,7 +89,11 @@ def prove_all(options: argparse.Namespace, console: Console) -> Result:
         console.say(f"== {robot}")
         began = time.monotonic()
         try:
-            own = _prove(robot, options, out / robot, console)
+            period = options.period or PERIODS.get(robot, 20.0)
+            if robot == MODULES:
+                own = prove_modules(out / robot, console, plant=options.plant, seed=options.seed, period=period)
+            else:
+                own = _prove(robot, options, out / robot, period, console)
         except demo.ERRORS as error:
             console.say(f"NO  {robot}: {error}")
             fields[robot] = {"proven": False, "error": str(error)}
@@ -89,9 +101,9 @@ def prove_all(options: argparse.Namespace, console: Console) -> Result:
             rows.append([robot, "–", "–", "–", "stopped"])
             continue
         fields[robot] = own
-        own_checks = checks_of(robot, own)
+        wanted = wanted_of(robot, options.plant)
+        own_checks = checks_of(robot, own, wanted)
         checks += own_checks
-        wanted = WANTED[robot]
         failed = sum(control["fails"] for control in own["controls"].values())
         rows.append(
             [
@@ -107,9 +119,13 @@ def prove_all(options: argparse.Namespace, console: Console) -> Result:
     return Result("prove", options.seed, tuple(checks), {"robots": fields, "out": out})
 
 
-def checks_of(robot: str, proof: dict[str, Any]) -> tuple[Check, ...]:
+def wanted_of(robot: str, plant: PlantKind) -> Wanted:
+    """What is wanted of a robot on a plant of this kind."""
+    return PRESLIDING if plant == "presliding" else WANTED[robot]
+
+
+def checks_of(robot: str, proof: dict[str, Any], wanted: Wanted) -> tuple[Check, ...]:
     """What is wanted of a robot's proof, as `jointbench prove --json` has it."""
-    wanted = WANTED[robot]
     return (
         Check(f"{robot}: proven", int(proof["proven"]), ">=", 1),
         Check(f"{robot}: ratio_pooled", proof["ratio_pooled"], ">=", wanted.pooled),
@@ -117,13 +133,10 @@ def checks_of(robot: str, proof: dict[str, Any]) -> tuple[Check, ...]:
     )
 
 
-def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console) -> dict[str, Any]:
+def _prove(robot: str, options: argparse.Namespace, out: Path, period: float, console: Console) -> dict[str, Any]:
     from jointbench.bench import open_bench
-    from jointbench.cli.prove import proof_fields, proof_text
-    from jointbench.cli.run import progress_line
     from jointbench.identification import load_model
-    from jointbench.identification.prove import draw_motion, prove
-    from jointbench.results import write_proof
+    from jointbench.identification.prove import draw_motion
 
     if options.models:
         path = Path(options.models) / robot / "model.json"
@@ -133,8 +146,9 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console)
         demo.say(demo.tell(robot, demo.stage_of(played, console)), console)
         path = out / "model.json"
     model = load_model(path)
-    motion = draw_motion(model, options.period, options.seed + 1)
+    motion = draw_motion(model, period, options.seed + 1)
     bench_file = BENCHES / f"{robot}.toml"
+    again = f"./run prove --only {robot} --plant {options.plant} --seed {options.seed} --period {period:g}"
     with (
         compiling_told(console),
         virtual_bench(bench_file, options.plant, options.seed, out=out / "proof_bench") as live,
@@ -142,12 +156,68 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, console: Console)
     ):
         bench.connect()
         bench.configure()
-        proof = prove(
-            model, bench, motion, out / "proof", controls=True, told=console.say,
-            stiffness=told_stiffness(model), progress=lambda name: progress_line(console, name),
-        )  # fmt: skip
+        return _proven(model, bench, motion, out, console, again)
+
+
+def prove_modules(
+    out: Path, console: Console, *, plant: PlantKind, seed: int, period: float, controls: bool = True
+) -> dict[str, Any]:
+    """Assemble an arm from what its modules' boards say, identify it by a random motion, and prove the model.
+
+    Args:
+        out: a new folder, where everything goes.
+        console: says each step.
+        plant: physics of the joints.
+        seed: of plant and motions.
+        period: of both motions [s].
+        controls: whether feed-forward that is wrong on purpose is played, too.
+
+    Returns:
+        The proof's figures, as `jointbench prove --json` has them.
+    """
+    from jointbench.bench import open_bench, read_bench_file
+    from jointbench.cli.assemble import ask_modules
+    from jointbench.excitation import random_excitation
+    from jointbench.identification import fit
+    from jointbench.identification.prove import draw_motion
+    from jointbench.model import assemble, load_robot
+    from jointbench.recording import record
+
+    with compiling_told(console), virtual_bench(BENCHES / "modules.toml", plant, seed, out=out / "bench") as live:
+        file = read_bench_file(live)
+        modules = ask_modules(file)
+        robot_file = out / "robot.toml"
+        robot_file.write_text(assemble(file.name, modules), encoding="utf-8")
+        console.say(f"assembled: {', '.join(f'{module.type} {module.serial}' for module in modules)}")
+        assembled = live.with_name("assembled.toml")  # the same boards, moved by that robot's file
+        text = live.read_text(encoding="utf-8")
+        assembled.write_text(text.replace(str(file.robot), str(robot_file.resolve())), encoding="utf-8")
+        with open_bench(assembled) as bench:
+            bench.connect()
+            bench.configure()
+            motion = random_excitation(load_robot(robot_file), period=period, seed=seed + 1)
+            model = fit(record(bench, motion, out / "excitation", repeats=2))
+            console.say(f"identified: {model.verdict}")
+            model.save(out / "model.json")
+            new = draw_motion(model, period, seed + 2)
+            again = f"./run prove --only {MODULES} --plant {plant} --seed {seed} --period {period:g}"
+            return _proven(model, bench, new, out, console, again, controls=controls)
+
+
+def _proven(
+    model: Model, bench: Bench, motion: Excitation, out: Path, console: Console, again: str, *, controls: bool = True
+) -> dict[str, Any]:
+    """Prove a model on a bench, and write the page; returns the proof's figures."""
+    from jointbench.cli.prove import proof_fields, proof_text
+    from jointbench.cli.run import progress_line
+    from jointbench.identification.prove import prove
+    from jointbench.results import write_proof
+
+    proof = prove(
+        model, bench, motion, out / "proof", controls=controls, told=console.say,
+        stiffness=told_stiffness(model), progress=lambda name: progress_line(console, name),
+    )  # fmt: skip
     console.say(proof_text(proof))
-    again = f"./run prove --only {robot} --plant {options.plant} --seed {options.seed} --period {options.period:g}"
     report = write_proof(out / "proof.html", proof, model, motion, commands=(again,))
     console.say(f"report: {report}")
     return {**proof_fields(proof), "report": report}

@@ -406,10 +406,14 @@ def check_half(half_ratio: Array, joint_names: Sequence[str], modelled: NDArray[
     )
 
 
-def check_wind_up(without: Tracking, reference: MotorReference, joint_names: Sequence[str], stiffness: Array) -> None:
-    """Refuse a stiffness that does not explain the wind-up measured without feed-forward, before motors lead by it.
+def explained_stiffness(
+    without: Tracking, reference: MotorReference, joint_names: Sequence[str], stiffness: Array
+) -> tuple[Array, tuple[str, ...]]:
+    """Leave out the stiffness of gears whose measured wind-up it does not explain, before their motors lead by it.
 
-    The zeros of the encoders are left out of both. Links without encoders are taken on trust.
+    The stiffness may be wrong, or the torque through the gear: of a first vertical joint no motion tells the rotor's
+    inertia from that of the links behind the gear. The encoders' zeros are left out of the wind-up. Links without
+    encoders are taken on trust.
 
     Args:
         without: the motion without feed-forward.
@@ -417,25 +421,22 @@ def check_wind_up(without: Tracking, reference: MotorReference, joint_names: Seq
         joint_names: of the joints.
         stiffness: of the gears [N·m/rad], inf where not known, shape (n_joints,).
 
-    Raises:
-        FitError: with its lead a joint's links would be further from the reference than without; names the joint.
+    Returns:
+        The stiffness, inf of each gear whose lead would leave its link further from the reference than none, shape
+        (n_joints,); and a sentence on each of these.
     """
     if without.wind_up is None:
-        return
-    measured = without.wind_up - without.wind_up.mean(axis=0)
+        return stiffness, ()
     lead = reference.wind_up(np.minimum(without.time, reference.period))
-    lead = lead - lead.mean(axis=0)
-    left = (measured - lead).std(axis=0)
-    off = left - MOST_WIND_UP * measured.std(axis=0)
-    joint = int(off.argmax())
-    if off[joint] > 0.0:
-        before, after = (1e3 * float(size[joint]) for size in (measured.std(axis=0), left))
-        raise FitError(
-            f"{joint_names[joint]}: a stiffness of {stiffness[joint]:.4g} N·m/rad leaves {after:.3g} mrad of the "
-            f"{before:.3g} mrad by which motor and link move apart (rms), so that a lead is worse than none; correct "
-            "stiffness_Nm_rad in the robot's file or identify it (`jointbench drives`), or leave it out: motors then "
-            "do not lead"
-        )
+    measured, left = (wind_up.std(axis=0) for wind_up in (without.wind_up, without.wind_up - lead))
+    off = np.isfinite(stiffness) & (left > MOST_WIND_UP * measured)
+    sentences = tuple(
+        f"the motor of {joint_names[j]} does not lead: a stiffness of {stiffness[j]:.4g} N·m/rad leaves "
+        f"{1e3 * left[j]:.3g} mrad of the {1e3 * measured[j]:.3g} mrad by which motor and link move apart (rms). Look "
+        "at stiffness_Nm_rad in the robot's file, or identify it anew (`jointbench drives`)"
+        for j in np.flatnonzero(off).tolist()
+    )
+    return np.where(off, np.inf, stiffness), sentences
 
 
 def _pooled(values: Sequence[Array]) -> Array:

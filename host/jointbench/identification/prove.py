@@ -38,7 +38,7 @@ from jointbench.identification.proof import (
     Proof,
     Tracking,
     check_half,
-    check_wind_up,
+    explained_stiffness,
     motion_distance,
     predicted_share,
     tracking,
@@ -260,15 +260,16 @@ def prove(
     distance = check_new_motion(model, motion)
     out.mkdir(parents=True)
     gears = gear_stiffness(robot, stiffness)
-    reference: Trajectory = motion
-    if np.isfinite(gears).any():
-        reference = motor_reference(model, motion, bench.facts[0].tick_period * bench.facts[0].knot_ticks, gears)
-    play = _Player(bench, model, motion, reference, out, progress)
+    play = _Player(bench, model, motion, _reference(model, bench, motion, gears), out, progress)
     modelled = model.robot.modelled
 
     without = play("without-1", None)
-    if isinstance(reference, MotorReference):
-        check_wind_up(without, reference, robot.joint_names, gears)
+    if isinstance(play.reference, MotorReference):
+        gears, unexplained = explained_stiffness(without, play.reference, robot.joint_names, gears)
+        play.reference = _reference(model, bench, motion, gears)
+        for sentence in unexplained:
+            say(sentence)
+    reference = play.reference
     validation = validate(model, open_run(out / "without-1"))
     largest = np.abs(robot.drive_train.motor_motion(without.error)).max(axis=0)
     feedforward = replace(
@@ -328,6 +329,13 @@ def _watched(
     watched = replace(feedforward, unexpected_limit_A=band)
     say(watched.watch_text(bench.robot.joint_names))
     return watched
+
+
+def _reference(model: Model, bench: Bench, motion: Excitation, gears: Array) -> Trajectory:
+    """Reference for the motors: they lead by the wind-up of the gears whose stiffness is known [N·m/rad]."""
+    if not np.isfinite(gears).any():
+        return motion
+    return motor_reference(model, motion, bench.facts[0].tick_period * bench.facts[0].knot_ticks, gears)
 
 
 def _planned(model: Model, bench: Bench, motion: Trajectory, friction_width: float) -> tuple[Array, Array]:
