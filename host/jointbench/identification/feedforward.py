@@ -241,6 +241,11 @@ def motor_reference(
     return MotorReference(trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gears))
 
 
+def position_gain(facts: Sequence[Facts]) -> Array:
+    """Current that each servo asks for per error of position, kp [A/rad of the motor], shape (n_motors,)."""
+    return np.array([board.si("servo.kp") * board.motor_counts / (2.0 * np.pi) for board in facts])
+
+
 def observer_current(robot: Robot, facts: Sequence[Facts], ddq: Array) -> Array:
     """Motor current that servos give too much because their velocity observer lags: kd (α/β − ½) T M ddq.
 
