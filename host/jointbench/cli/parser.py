@@ -32,6 +32,7 @@ VERBS: Mapping[str, str] = {
     "stance": "stance",
     "validate": "validate",
     "compare": "compare",
+    "history": "history",
     "watch": "watch",
     "residual": "residual",
     "report": "report",

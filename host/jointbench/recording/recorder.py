@@ -147,8 +147,9 @@ class Recorder:
 
     Args:
         directory: to create; an existing one is never written to.
-        provenance: what run.toml will hold; `robot` (a library name or a path) and `board` (list of tables with node
-            and joint, in joint order) are needed; `clock` and the boards' `registers`, too, to read the run.
+        provenance: what run.toml will hold beside the date and time (`recorded`, UTC); `robot` (a library name or a
+            path) and `board` (list of tables with node and joint, in joint order) are needed; `clock` and the boards'
+            `registers`, too, to read the run.
         limit: largest fraction of samples that may be lost in a valid run.
 
     Raises:
@@ -161,7 +162,8 @@ class Recorder:
         if not boards:
             raise RunError("a recording needs provenance['board']: a list with node and joint of each board")
         files = {SCHEMA: schema_text().encode(), FRAMES: b"", EVENTS: b""}
-        self.path: Path = create_run_directory(directory, provenance, files)
+        began = {"recorded": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        self.path: Path = create_run_directory(directory, began | dict(provenance), files)
         self._joints = {board["node"]: board["joint"] for board in boards}
         self._tally = Tally(self._joints, limit)
         self._tick_period_us = _tick_period_us(provenance)

@@ -8,8 +8,10 @@ import resource
 import shutil
 import threading
 import time
+import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,6 +45,12 @@ def test_the_directory_appears_with_all_that_is_known_before_the_first_frame(tmp
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     recorder.close()
     assert {path.name for path in (tmp_path / "run").iterdir()} == names | {"result.json"}
+
+
+def test_a_run_says_when_it_was_recorded(tmp_path: Path) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    about = tomllib.loads((record(tmp_path / "run") / "run.toml").read_text(encoding="utf-8"))
+    assert before <= datetime.fromisoformat(about["recorded"]) <= datetime.now(UTC)
 
 
 def test_the_schema_of_its_frames_is_part_of_the_run(tmp_path: Path) -> None:
