@@ -72,6 +72,8 @@ def _motion(cells):
     clocks = cells[wire.REGISTER_ENCODER_CAPTURE_CLOCK] * cells[wire.REGISTER_BOARD_TICK_PERIOD] // 1000000
     cells[tick.EDGE_CLOCKS] = clocks
     cells[tick.EDGE_MOST] = min(32768, INT32_MAX // max(1, clocks))
+    cells[tick.WALL_LOW] = cells[wire.REGISTER_LIMIT_POSITION_MIN] + cells[wire.REGISTER_FLOAT_WALL]
+    cells[tick.WALL_HIGH] = cells[wire.REGISTER_LIMIT_POSITION_MAX] - cells[wire.REGISTER_FLOAT_WALL]
 
 
 def has_link(cells):
@@ -84,6 +86,7 @@ def _times(cells):
     cells[tick.TIMEOUT] = timeout
     cells[tick.RAMP] = timeout >> 1
     cells[tick.STUCK_TICKS] = max(1, _ticks(cells, wire.REGISTER_LIMIT_STUCK_TIME))
+    cells[tick.FLOAT_TICKS] = max(1, _ticks(cells, wire.REGISTER_FLOAT_TIMEOUT))
     cells[tick.ENGAGE_TICKS] = _whole_ticks(cells, wire.REGISTER_BRAKE_ENGAGE_TIME)
     cells[tick.RELEASE_TICKS] = max(1, _whole_ticks(cells, wire.REGISTER_BRAKE_RELEASE_TIME))
 

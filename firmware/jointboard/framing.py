@@ -100,11 +100,12 @@ YIELD = const(64)  # the end of a turn on a shared line
 # What hear() has found.
 NOTHING = const(0)
 ASKED = const(1)  # a request that somebody has to serve
-PINGED = const(2)  # a PING, whose answer the cells describe
+PINGED = const(2)  # a PING or a COMPENSATE, whose answer the cells describe
 
 # As wire.py and tick.py have them; viper folds a constant only when it stands in the same file. link.py compares them.
 MESSAGE_STOP = const(8)
 MESSAGE_PING = const(10)
+MESSAGE_COMPENSATE = const(18)
 MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
 MESSAGE_SYNC = const(35)
@@ -121,6 +122,9 @@ INPUTS = const(128)
 SAMPLE = const(131)
 STATE = const(133)
 SILENCE = const(154)
+FLOAT_SILENCE = const(250)
+REST_CURRENT = const(252)
+LIMIT_FLOAT = const(79)
 TRIP = const(158)
 COUNT = const(227)
 FIRST_TICK = const(237)
@@ -474,7 +478,7 @@ def drain(line: ptr32, most: int) -> int:
 def hear(line: ptr32, cells: ptr32) -> int:
     """Look at the bytes from NEXT to END for a frame to this board: NOTHING when all are looked at, else what it is.
 
-    A PING's answer is described for post(); one to every board of a shared line has none.
+    The answer of a PING or COMPENSATE is described for post(); one to every board of a shared line has none.
     """
     at = line[NEXT]
     frame = ptr8(line[FRAME])
@@ -555,7 +559,21 @@ def hear(line: ptr32, cells: ptr32) -> int:
                         found = ASKED
                         if kind == MESSAGE_STOP:
                             ptr32(line[CUT_AT])[0] = 0  # the power now; whoever serves it sees to the rest
+                        pinged = 0
                         if kind == MESSAGE_PING and length == BODY + 8:
+                            pinged = 1
+                        if kind == MESSAGE_COMPENSATE and length == BODY + 12:
+                            pinged = 1
+                            if frame[2] == cells[BOARD_NODE]:
+                                k = cells[LIMIT_FLOAT]
+                                crc = words[4]
+                                if crc > k:
+                                    crc = k
+                                if crc < 0 - k:
+                                    crc = 0 - k
+                                cells[REST_CURRENT] = crc
+                                cells[FLOAT_SILENCE] = 0
+                        if pinged:
                             found = PINGED
                             if line[SHARED] and frame[2] == BROADCAST_NODE:
                                 found = NOTHING

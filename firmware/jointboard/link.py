@@ -34,13 +34,17 @@ assert (wire.BODIES[wire.MESSAGE_STATUS][1], wire.BODIES[wire.MESSAGE_SYNC][1]) 
 assert (FRAME_DESCRIBED, REQUESTED, REQUEST_LENGTH) == (DESCRIBED, ASKED, REQUEST)
 assert (framing.NOTHING, wire.BODIES[wire.MESSAGE_ACK][1]) == (0, 8)
 for _name in (
-    "MESSAGE_STOP", "MESSAGE_PING", "MESSAGE_DATA", "MESSAGE_STATUS", "MESSAGE_SYNC", "MESSAGE_YIELD", "MESSAGE_ACK",
-    "MESSAGE_PONG",
+    "MESSAGE_STOP", "MESSAGE_PING", "MESSAGE_COMPENSATE", "MESSAGE_DATA", "MESSAGE_STATUS", "MESSAGE_SYNC",
+    "MESSAGE_YIELD", "MESSAGE_ACK", "MESSAGE_PONG",
 ):  # fmt: skip
     assert getattr(framing, _name) == getattr(wire, _name)
 assert framing.BOARD_NODE == wire.REGISTER_BOARD_NODE
 assert framing.STREAM_CHANNELS == wire.REGISTER_STREAM_CHANNELS
-for _name in ("INPUTS", "SAMPLE", "STATE", "SILENCE", "TRIP", "COUNT", "FIRST_TICK", "FIRST_PLAY", "DIVIDERS"):
+assert framing.LIMIT_FLOAT == wire.REGISTER_LIMIT_FLOAT
+for _name in (
+    "INPUTS", "SAMPLE", "STATE", "SILENCE", "TRIP", "COUNT", "FIRST_TICK", "FIRST_PLAY", "DIVIDERS", "FLOAT_SILENCE",
+    "REST_CURRENT",
+):  # fmt: skip
     assert getattr(framing, _name) == getattr(tick, _name)
 for _kind in range(96):
     _masks = (framing.FROZEN, 0x10, framing.FROZEN_ANSWERS)  # YIELD alone of what boards say by themselves

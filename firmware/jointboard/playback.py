@@ -28,10 +28,19 @@ FEEDFORWARD_AT = const(245)
 FEEDFORWARD = const(246)
 FEEDFORWARD_SHARE = const(247)
 FEEDBACK = const(248)
+FLOATING = const(249)
+FLOAT_SILENCE = const(250)
+REST_CURRENT = const(252)
+TABLE_AT = const(255)
+TABLE_FIRST = const(256)
+TABLE_SHIFT = const(257)
+FINEST = const(8)  # positions between two currents of a table are powers of two from 2^8 to 2^20
+COARSEST = const(20)
 CURRENT_SIZE = const(2)  # bytes of a knot's feed-forward current
 for _name in (
     "POSITION", "KNOT", "WAIT", "STEP", "INTERVAL", "INTERVALS", "REPEATS", "PLAYED", "FEEDFORWARD_AT", "FEEDFORWARD",
-    "FEEDFORWARD_SHARE", "FEEDBACK",
+    "FEEDFORWARD_SHARE", "FEEDBACK", "FLOATING", "FLOAT_SILENCE", "REST_CURRENT", "TABLE_AT", "TABLE_FIRST",
+    "TABLE_SHIFT",
 ):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 
@@ -47,7 +56,7 @@ class Playback:
         self._filled = 0  # knots uploaded without a gap from 0
         self._fed = 0  # of them those whose feed-forward is uploaded: none, or all
         self._count = 0  # knots of the loaded trajectory, 0 when none is
-        self._repeats = 0
+        self._repeats = 0  # of a table 0
         self.identity = 0  # CRC-32 of what the last LOAD said; ARM's CRC goes on from it
 
     def loaded(self):
@@ -90,7 +99,7 @@ class Playback:
     def load(self, count, repeats, crc):
         """Make the uploaded knots the trajectory, once they are whole and within the limits."""
         self._count = 0
-        if count < 2 or repeats < 1:
+        if count < 2:
             return wire.REFUSAL_OUT_OF_RANGE, count
         if count > self._filled:
             return wire.REFUSAL_INCOMPLETE, self._filled
@@ -101,10 +110,14 @@ class Playback:
         size = count * wire.KNOT_SIZE + self._fed * CURRENT_SIZE
         if crc32(memoryview(self._knots)[:size]) != crc:
             return wire.REFUSAL_BAD_CRC, count
+        if repeats == 0:
+            bad = self._not_a_table(count)
+            if bad >= 0:
+                return wire.REFUSAL_TABLE, bad
         bad = self._outside_limits(count, repeats)
         if bad >= 0:
             return wire.REFUSAL_OUTSIDE_LIMITS, bad
-        bad = self._feedforward_beyond_limit()
+        bad = self._feedforward_beyond_limit(repeats)
         if bad >= 0:
             return wire.REFUSAL_FEEDFORWARD, bad
         self._count = count
@@ -115,22 +128,37 @@ class Playback:
     def recheck(self):
         """Index of the first knot that is outside the limits as they are now, or its feed-forward, or -1."""
         bad = self._outside_limits(self._count, self._repeats)
-        return self._feedforward_beyond_limit() if bad < 0 else bad
+        return self._feedforward_beyond_limit(self._repeats) if bad < 0 else bad
 
-    def _feedforward_beyond_limit(self):
-        """Index of the first knot whose feed-forward current is beyond limit.feedforward, or -1."""
+    def _feedforward_beyond_limit(self, repeats):
+        """Index of the first knot whose current is beyond limit.feedforward, of a table limit.float, or -1."""
         cells = self._cells
-        limit = min(cells[wire.REGISTER_LIMIT_FEEDFORWARD], cells[wire.REGISTER_HARD_CURRENT])
+        limit = cells[wire.REGISTER_LIMIT_FEEDFORWARD if repeats else wire.REGISTER_LIMIT_FLOAT]
+        limit = min(limit, cells[wire.REGISTER_HARD_CURRENT])
         return _first_beyond(self._knots, 4 * self._filled, self._fed, limit)
 
     def _outside_limits(self, count, repeats):
         """Index of the first knot outside the limits, or whose interval is too fast, or -1."""
+        if repeats == 0:  # a table goes on to beyond them, so that the tick never looks behind its end
+            cells = self._cells
+            if _position(self._knots, 0) > cells[wire.REGISTER_LIMIT_POSITION_MIN]:
+                return 0
+            return -1 if _position(self._knots, count - 1) > cells[wire.REGISTER_LIMIT_POSITION_MAX] else count - 1
         bad = _first_outside(self._knots, self._cells, count)
         if bad < 0 and repeats > 1:
             # From the last knot back to the first: no jump of more than one tick at the velocity limit.
             if abs(_position(self._knots, count - 1) - _position(self._knots, 0)) > self._cells[tick.FASTEST] >> 8:
                 return count - 1
         return bad
+
+    def _not_a_table(self, count):
+        """Index of the first knot that keeps the motor from floating by these currents, or -1."""
+        if not self._fed or not self._cells[wire.REGISTER_LIMIT_FLOAT]:
+            return 0
+        step = word(_position(self._knots, 1) - _position(self._knots, 0))
+        if step & (step - 1) or not 1 << FINEST <= step <= 1 << COARSEST:
+            return 1
+        return _first_uneven(self._knots, count, step)
 
     def distance_to_start(self):
         return _position(self._knots, 0) - self._cells[POSITION]
@@ -139,7 +167,16 @@ class Playback:
         """Let the feed-forward of knot 0 come in, where there is one: the motor is armed."""
         cells = self._cells
         cells[FEEDFORWARD_SHARE] = cells[FEEDFORWARD] = cells[FEEDFORWARD_AT] = cells[FEEDBACK] = 0
-        if self._fed:
+        cells[FLOATING] = cells[FLOAT_SILENCE] = cells[REST_CURRENT] = 0
+        if self._repeats == 0:
+            cells[FLOATING] = 1
+            cells[TABLE_AT] = word(self._start + wire.KNOT_SIZE * self._filled)
+            cells[TABLE_FIRST] = first = _position(self._knots, 0)
+            step, shift = _position(self._knots, 1) - first, 0
+            while step > 1 << shift:
+                shift += 1
+            cells[TABLE_SHIFT] = shift
+        elif self._fed:
             cells[FEEDFORWARD_AT] = word(self._start + wire.KNOT_SIZE * self._filled)
             cells[FEEDFORWARD] = _current(self._knots, 4 * self._filled)
 
@@ -157,6 +194,16 @@ class Playback:
 @micropython.viper
 def _position(knots: ptr32, k: int) -> int:
     return knots[2 * k]
+
+
+@micropython.viper
+def _first_uneven(knots: ptr32, count: int, step: int) -> int:
+    k = 1
+    while k < count:
+        if knots[2 * k] - knots[2 * k - 2] != step or knots[2 * k] < knots[2 * k - 2]:
+            return k
+        k += 1
+    return -1
 
 
 @micropython.viper

@@ -16,7 +16,7 @@ LONGEST_BRAKE_MS = const(2000)
 # Registers that a hard bound holds, whatever their own range.
 CURRENTS = (
     wire.REGISTER_LIMIT_CURRENT, wire.REGISTER_LIMIT_CONTINUOUS_CURRENT, wire.REGISTER_LIMIT_STUCK_CURRENT,
-    wire.REGISTER_SERVO_FRICTION, wire.REGISTER_LIMIT_FEEDFORWARD,
+    wire.REGISTER_SERVO_FRICTION, wire.REGISTER_LIMIT_FEEDFORWARD, wire.REGISTER_LIMIT_FLOAT,
 )  # fmt: skip
 POSITIVE = (
     "board.tick_period", "encoder.link_counts", "voltage.scale", "temperature.scale", "hard.current", "hard.velocity"

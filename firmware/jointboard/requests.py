@@ -44,6 +44,7 @@ POWER = const(223)
 RELEASE_TICKS = const(242)
 ENGAGE_TICKS = const(243)
 ENGAGING = const(244)
+FLOATING = const(249)
 TORQUE_TICKS = const(8)  # from power to when the brake may open: a current loop has come to rest
 LIMIT_POSITION_MIN = const(33)
 LIMIT_POSITION_MAX = const(34)
@@ -69,7 +70,7 @@ assert (BODY, CHANNELS, MOTOR_CURRENT) == (framing.BODY, wire.REGISTER_BOARD_CHA
 for _name in (
     "STATE", "TICK", "POSITION", "REFERENCE", "REFERENCE_VELOCITY", "INTEGRAL", "STUCK", "LIMIT_POSITION_MIN",
     "LIMIT_POSITION_MAX", "LIMIT_FOLLOWING", "EXCUSED",
-    "HALTING", "REST", "POWER", "RELEASE_TICKS", "ENGAGE_TICKS", "ENGAGING",
+    "HALTING", "REST", "POWER", "RELEASE_TICKS", "ENGAGE_TICKS", "ENGAGING", "FLOATING",
 ):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 for _name in (
@@ -152,6 +153,9 @@ class Requests:
         identity.introduce(self._motor, self._token or 0)
 
     def _ping(self, nonce):
+        self._publisher.answer(wire.MESSAGE_PONG, nonce, self._publisher.now_tick())
+
+    def _compensate(self, nonce, current):
         self._publisher.answer(wire.MESSAGE_PONG, nonce, self._publisher.now_tick())
 
     def _echo(self, count):
@@ -260,7 +264,7 @@ class Requests:
         if ahead < opening:
             return wire.REFUSAL_BRAKE, now + opening
         distance = playback.distance_to_start()
-        if abs(distance) > cells[LIMIT_FOLLOWING]:
+        if abs(distance) > cells[LIMIT_FOLLOWING] and not cells[FLOATING]:
             return wire.REFUSAL_NOT_AT_START, distance
         if ahead >= 0x40000000:
             return wire.REFUSAL_OUT_OF_RANGE, 0x3FFFFFFF
@@ -320,6 +324,7 @@ HANDLERS = {
     wire.MESSAGE_WRITE: Requests._write,
     wire.MESSAGE_KNOTS: Requests._knots,
     wire.MESSAGE_FEEDFORWARD: Requests._feedforward,
+    wire.MESSAGE_COMPENSATE: Requests._compensate,
     wire.MESSAGE_LOAD: Requests._load,
     wire.MESSAGE_ARM: Requests._arm,
     wire.MESSAGE_START: Requests._start,

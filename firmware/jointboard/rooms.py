@@ -16,7 +16,7 @@ from micropython import const
 KNOTS = const(24576)  # bytes of the trajectory of a board's only motor: playback.py
 KNOTS_OF_TWO = const(12288)  # of each of two motors, for which there is no more room
 RING = const(9320)  # bytes of the ring of raw frames and what may spill over it: link.py
-CELLS = const(313)  # of a motor: tick.py
+CELLS = const(324)  # of a motor: tick.py
 FRAME = const(1120)  # bytes of the longest frame
 FRAMES = const(3)  # of a motor: the request that was heard, the answer that is built, the block that is filled
 ENCODED = const(4096)  # bytes in which the ring of encoded ones lies

@@ -23,6 +23,7 @@ ALLOWED = {
     wire.MESSAGE_WRITE: ANY,  # registers.py knows which register may change while the motor can move
     wire.MESSAGE_KNOTS: AT_REST,
     wire.MESSAGE_FEEDFORWARD: AT_REST,
+    wire.MESSAGE_COMPENSATE: ANY,
     wire.MESSAGE_LOAD: AT_REST,
     wire.MESSAGE_ARM: LOADED | DONE,
     wire.MESSAGE_START: ARMED,

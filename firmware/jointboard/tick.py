@@ -35,6 +35,11 @@ SERVO_FRICTION_BAND = const(52)
 LIMIT_MISSED_TICKS = const(61)
 LIMIT_DECELERATION = const(74)
 LIMIT_UNEXPECTED = const(78)
+LIMIT_FLOAT = const(79)
+FLOAT_VELOCITY = const(81)
+FLOAT_DEAD_BAND = const(83)
+FLOAT_HOLD = const(84)
+FLOAT_INERTIA = const(85)
 
 # Addresses: the Hal's input and output blocks (boards/__init__.py), the knot being played, where the next sample goes.
 INPUTS = const(128)
@@ -176,8 +181,22 @@ FEEDFORWARD_AT = const(245)
 FEEDFORWARD = const(246)
 FEEDFORWARD_SHARE = const(247)
 FEEDBACK = const(248)  # what the servo adds to it while it plays, behind a low-pass, mA Q3
-DUE = const(249)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(313)
+# Zero force: whether the currents are a table by which the motor floats, 1, and 2 once it does; ticks since the last
+# COMPENSATE and how many there may be; what it said, mA, and behind a low-pass, Q8; the mean velocity, Q12; where the
+# table stands, position of its first current, and positions between two as a power of two; where the walls begin.
+FLOATING = const(249)
+FLOAT_SILENCE = const(250)
+FLOAT_TICKS = const(251)
+REST_CURRENT = const(252)
+REST_SMOOTH = const(253)
+VELOCITY_MEAN = const(254)
+TABLE_AT = const(255)
+TABLE_FIRST = const(256)
+TABLE_SHIFT = const(257)
+WALL_LOW = const(258)
+WALL_HIGH = const(259)
+DUE = const(260)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(324)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -525,6 +544,44 @@ def tick(cells: ptr32) -> int:
             near[WAIT - MOTION] = word
             if word == 0:
                 events |= EVENT_BLOCK
+        elif cells[FLOATING]:
+            # The reference goes with the motor, but for the walls, and at rest for what little holds it there.
+            if cells[FLOATING] == 1:
+                cells[FLOATING] = 2
+                cells[REST_SMOOTH] = cells[REST_CURRENT] << 8
+                cells[VELOCITY_MEAN] = near[VELOCITY - MOTION]
+            word = cells[FLOAT_SILENCE] + 1
+            if word >= cells[FLOAT_TICKS]:
+                cells[HALTING] = 1  # nobody holds it
+                events |= EVENT_BLOCK  # what is played ends here
+            cells[FLOAT_SILENCE] = word
+            base = near[REFERENCE - MOTION]
+            i = cells[FLOAT_DEAD_BAND]
+            word = velocity
+            if word > i or word < 0 - i:
+                base = position
+            else:
+                i = cells[FLOAT_HOLD]
+                if base > position + i:
+                    base = position + i
+                if base < position - i:
+                    base = position - i
+            i = cells[FLOAT_VELOCITY]
+            if word > i:
+                word = i
+            if word < 0 - i:
+                word = 0 - i
+            if position > cells[WALL_HIGH]:
+                base = cells[WALL_HIGH]
+                word = 0
+            if position < cells[WALL_LOW]:
+                base = cells[WALL_LOW]
+                word = 0
+            near[REFERENCE - MOTION] = base
+            near[REFERENCE_VELOCITY - MOTION] = word
+            near[INTEGRAL - MOTION] = 0
+            play = near[PLAYED - MOTION]
+            near[PLAYED - MOTION] = play + 1
         elif near[REPEATS - MOTION] == 0:
             driven = 0
             taken = 0
@@ -728,6 +785,37 @@ def tick(cells: ptr32) -> int:
                 damping = -65536
             command = (error * cells[SERVO_KP]) >> 8
             command = command + ((damping * cells[SERVO_KD]) >> 12)
+            if cells[FLOATING] == 2:
+                word = cells[FLOAT_DEAD_BAND]
+                if planned > word:
+                    planned = planned - word
+                elif planned < 0 - word:
+                    planned = planned + word
+                else:
+                    planned = 0
+                i = position - cells[TABLE_FIRST]
+                word = cells[TABLE_SHIFT]
+                sample = ptr16(cells[TABLE_AT] + ((i >> word) << 1))
+                w = (i >> (word - 8)) & 255
+                value = cells[REST_SMOOTH]
+                value = value + (((cells[REST_CURRENT] << 8) - value) >> 4)
+                cells[REST_SMOOTH] = value
+                # A straight line between two halfwords, as above.
+                value = (value >> 8) + (((sample[0] ^ 32768) * (256 - w) + (sample[1] ^ 32768) * w) >> 8) - 32768
+                i = cells[VELOCITY_MEAN]
+                word = (motion[VELOCITY - MOTION] - i) >> 4
+                cells[VELOCITY_MEAN] = i + word
+                if word > 65535:
+                    word = 65535
+                if word < -65535:
+                    word = -65535
+                value = value + ((word * cells[FLOAT_INERTIA]) >> 12)
+                i = cells[LIMIT_FLOAT]
+                if value > i:
+                    value = i
+                if value < 0 - i:
+                    value = 0 - i
+                command = command + value
             command = command + (((planned >> 4) * cells[SERVO_VELOCITY_FEEDFORWARD]) >> 8)
             word = cells[SERVO_FRICTION_BAND]
             if planned > word:

@@ -6,10 +6,10 @@ from array import array
 from micropython import const
 
 PROTOCOL_MAJOR = const(1)
-PROTOCOL_MINOR = const(4)
+PROTOCOL_MINOR = const(5)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x8687C678)
+SCHEMA_HASH = const(0x0CFB67C9)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -29,6 +29,7 @@ MESSAGE_REPL = const(14)
 MESSAGE_CONFIRM = const(15)
 MESSAGE_HALT = const(16)
 MESSAGE_FEEDFORWARD = const(17)
+MESSAGE_COMPENSATE = const(18)
 MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
 MESSAGE_FAULT = const(34)
@@ -91,6 +92,7 @@ REFUSAL_NO_MOTOR = const(16)
 REFUSAL_PINS = const(17)
 REFUSAL_BRAKE = const(18)
 REFUSAL_FEEDFORWARD = const(19)
+REFUSAL_TABLE = const(20)
 
 RESET_CAUSE_UNKNOWN = const(0)
 RESET_CAUSE_POWER_ON = const(1)
@@ -163,6 +165,8 @@ BODIES = {
     MESSAGE_HALT: ("<", 0, 0),
     # offset, count, currents
     MESSAGE_FEEDFORWARD: ("<HH", 4, 2),
+    # nonce, current
+    MESSAGE_COMPENSATE: ("<Ll", 8, 0),
     # first_tick, dividers, play_tick, channels, missed, count, state, late_us
     MESSAGE_DATA: ("<LLlHHBBH", 20, 0),
     # state, trip, reserved, tick, samples_taken, samples_dropped, frames_sent, frames_dropped, ticks_missed,
@@ -268,33 +272,41 @@ REGISTER_BRAKE_ENGAGE_TIME = const(75)
 REGISTER_BRAKE_RELEASE_TIME = const(76)
 REGISTER_LIMIT_FEEDFORWARD = const(77)
 REGISTER_LIMIT_UNEXPECTED = const(78)
+REGISTER_LIMIT_FLOAT = const(79)
+REGISTER_FLOAT_TIMEOUT = const(80)
+REGISTER_FLOAT_VELOCITY = const(81)
+REGISTER_FLOAT_WALL = const(82)
+REGISTER_FLOAT_DEAD_BAND = const(83)
+REGISTER_FLOAT_HOLD = const(84)
+REGISTER_FLOAT_INERTIA = const(85)
 
 # By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move,
 # 4 the same and kept by SAVE.
-REGISTER_COUNT = const(79)
+REGISTER_COUNT = const(86)
 ACCESS = bytes((
     1, 1, 1, 1, 1, 4, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 1, 4, 1, 3, 3, 3, 4, 4, 4, 4, 1, 3, 3, 3, 3, 3, 3, 1,
     1, 3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 3,
-    3,
+    3, 3, 3, 3, 3, 3, 3, 3,
 ))
 DEFAULT = array("i", (
     1, 1000, 16, 1000, 305176, 0, 1000, 0, 4096, 524288, 0, 101000, 32, 2175, 0, 1000, 1, 0, 128, 512, 0, 10000, -27315,
     10000, 0, 0, 0, 0, 0, 0, 0, 0, 1000, -65536, 65536, 25600, 4096, 500, 32000, 1048576, 127, 64, 0, 0, 0, 0, 0, 0, 6,
     6, 0, 0, 256, 32000, 10000, 32767, 32000, 200, 0, 100000, 37315, 20, 1000, 0, 134217728, 0, 0, 0, 0, 134217728, 0,
-    0, 0, 0, 64, 0, 0, 0, 0,
+    0, 0, 0, 64, 0, 0, 0, 0, 0, 100, 0, 0, 256, 0, 0,
 ))
 MINIMUM = array("i", (
     0, 0, 0, 0, 0, -1073741824, 0, -1073741824, 0, 0, -1073741824, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0, -1073741824, 0, 0,
     0, 0, -1073741824, -1073741824, -1073741824, -1073741824, 0, 0, -1073741824, -1073741824, 0, 0, 50, 0, 0, 1, 1, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 100, 1, 1, 10, 0, 0, 20000, 0, 0, 0, -536870912, -536870912, -536870912,
-    -268435455, -134217728, -536870912, -536870912, -536870912, -268435455, -134217728, 1, 0, 0, 0, 0,
+    -268435455, -134217728, -536870912, -536870912, -536870912, -268435455, -134217728, 1, 0, 0, 0, 0, 0, 20, 0, 0, 0,
+    0, 0,
 ))
 MAXIMUM = array("i", (
     0, 0, 0, 0, 0, 1073741824, 0, 1073741824, 0, 0, 1073741824, 0, 0, 0, 0, 0, 2, 1, 256, 1023, 32767, 0, 1073741824, 0,
     32767, 32767, 32767, 1073741824, 1073741824, 1073741824, 1073741824, 0, 32000, 1073741824, 1073741824, 1048576,
     65535, 2000, 0, 0, 32767, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6, 32000, 1048576, 32000, 60000, 32767, 32000, 2000, 100000,
     100000, 50000, 1000, 0, 16777216, 536870912, 536870912, 536870912, 268435455, 134217728, 536870912, 536870912,
-    536870912, 268435455, 134217728, 1048576, 0, 0, 32000, 32000,
+    536870912, 268435455, 134217728, 1048576, 0, 0, 32000, 32000, 32000, 2000, 1048576, 65535, 1048576, 65535, 32767,
 ))
 # The facts of a board by name, for its configuration file.
 FACTS = {

@@ -22,7 +22,8 @@ CASES, TICKS = 100, 400
 IN_QEMU, FED_IN_QEMU = 12, 3
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
 PACKAGE = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
-UNDRAWN = ("limit.feedforward", "limit.unexpected")  # LOAD and ARM look at the one, FedCase draws the other
+# LOAD and ARM look at the first, FedCase draws the second, FloatCase the rest.
+UNDRAWN = ("limit.feedforward", "limit.unexpected", *(name for name in BY_NAME if "float" in name))
 CELL = constants("jointboard/tick")
 MAX_SAMPLE = 36  # all channels at once
 WORDS = CELL["DUE"] - CELL["INPUTS"]  # what a tick may change: all cells but the registers and the plan
@@ -55,6 +56,8 @@ while source.readinto(head):
     sampling.plan(cells)
     cells[tick.INPUTS], cells[tick.OUTPUTS] = address(inputs), address(outputs)
     cells[tick.KNOT], cells[tick.SAMPLE] = address(knots), address(block)
+    if cells[tick.FLOATING]:
+        cells[tick.TABLE_AT] = address(memoryview(knots)[8 * count :])
     if cells[tick.FEEDFORWARD_AT]:
         cells[tick.FEEDFORWARD_AT] = address(memoryview(knots)[8 * count :])
     for _ in range(ticks // TICKS):
@@ -216,7 +219,14 @@ class Case:
         intervals = len(twin.knots) - 1
         for name, value in {"INTERVAL": intervals, "INTERVALS": intervals, "REPEATS": twin.repeats}.items():
             cells[CELL[name]] = value
-        cells[CELL["FEEDFORWARD_AT"]] = bool(twin.feedforward)  # the program puts its address there
+        cells[CELL["FEEDFORWARD_AT"]] = (
+            bool(twin.feedforward) and not twin.floating
+        )  # the program puts its address there
+        cells[CELL["TABLE_FIRST"]] = twin.knots[0][0]
+        cells[CELL["TABLE_SHIFT"]] = max(0, twin.knots[1][0] - twin.knots[0][0]).bit_length() - 1
+        cells[CELL["FLOAT_TICKS"]], wall = twin.float_ticks, twin.register["float.wall"]
+        cells[CELL["WALL_LOW"]] = twin.register["limit.position_min"] + wall
+        cells[CELL["WALL_HIGH"]] = twin.register["limit.position_max"] - wall
         currents = twin.feedforward or [0] * len(twin.knots)
         head = struct.pack(f"<2i{len(cells)}i", TICKS, len(twin.knots), *cells)
         knots = b"".join(struct.pack("<2i", *knot) for knot in twin.knots)
@@ -251,6 +261,8 @@ class Case:
             "REFERENCE_VELOCITY": twin.reference_velocity, "WAIT": twin.wait, "PLAY": twin.play,
             "FEEDFORWARD": twin.feedforward_mA, "FEEDFORWARD_SHARE": twin.feedforward_share,
             "FEEDBACK": twin.feedback,
+            "FLOATING": twin.floating, "FLOAT_SILENCE": twin.float_silence, "REST_CURRENT": twin.rest_current,
+            "REST_SMOOTH": twin.rest_smooth, "VELOCITY_MEAN": twin.velocity_mean,
             "PLAYED": twin.played, "COUNT": self.count, "EDGES": self.edges, "BLOCK": self.block,
         }  # fmt: skip
 
@@ -263,6 +275,7 @@ class Case:
         count = {
             "follow": twin.reference + rng.randint(-3, 3),
             "still": twin.position,
+            "hand": self.hand() if isinstance(self, FloatCase) else 0,
             "jump": twin.counter + rng.choice((-32768, 32767, 0, rng.randrange(2**16))),
         }[self.motion] % 2**16
         link = rng.choice((-(2**31), 2**31 - 1, rng.randint(-(2**20), 2**20)))
@@ -288,10 +301,10 @@ class Case:
         twin, events = self.twin, 0
         taken = twin.sample is not None
         self.count += taken
-        played_out = twin.played == twin.repeats * (len(twin.knots) - 1) * 32
+        played_out = not twin.floating and twin.played == twin.repeats * (len(twin.knots) - 1) * 32
         full = taken and self.count == self.block
         turns = (twin.play >= 0 and played_out) or (wait == 1 and twin.wait == 0 and state == State.RUNNING)
-        if full or turns or twin.link_halt:
+        if full or turns or twin.link_halt or twin.has_let_go:
             events |= CELL["EVENT_BLOCK"]
         events |= CELL["EVENT_TRIP"] if state != twin.state == State.FAULT else 0
         events |= CELL["EVENT_DONE"] if state != twin.state and twin.state in (State.DONE, State.LOADED) else 0
@@ -334,6 +347,56 @@ class FedCase(Case):
         return fed
 
 
+class FloatCase(Case):
+    """A motor that floats by a random table, is moved by hand, led into its walls, held at rest, and let go of."""
+
+    def _random_twin(self) -> Twin:
+        rng, n = self.rng, self.number
+        super()._random_twin()
+        self.motion = "hand"
+        shift = rng.choice((8, 9, 14, 20))
+        knots = [(-(2 ** (shift + 2)) + (k << shift), 0) for k in range(9)]
+        register = defaults() | {
+            "limit.position_min": knots[0][0] + rng.choice((0, 30)),
+            "limit.position_max": knots[-1][0] - rng.choice((1, 30)),
+            "limit.following": 65535,
+            "limit.velocity": BY_NAME["limit.velocity"].maximum,
+            "limit.deceleration": rng.choice((1, 64)),
+            "limit.float": (32000, 500, 0, 9000)[n % 4],
+            "float.velocity": rng.choice((0, 300, 2**20)),
+            "float.wall": rng.choice((0, 100, 300, 65535)),
+            "float.dead_band": rng.choice((0, 256, 1000, 2**20)),
+            "float.hold": rng.choice((0, 3, 65535)),
+            "float.inertia": rng.choice((0, 100, 32767)),
+            "servo.velocity_feedforward": rng.choice((0, 50)),
+            **{f"servo.{name}": rng.randint(0, 100) for name in ("kp", "kd", "ki", "friction")},
+        }
+        bounds = Bounds(trip_counts=65536, stuck_ticks=2000, heat_limit=2**31 - 1, clamp=rng.choice((32000, 1500)))
+        twin = Twin(register, knots, State.RUNNING, bounds=bounds, edge_clocks=1000, repeats=0)
+        twin.position = twin.reference = rng.choice((0, knots[-1][0] // 2, knots[0][0] // 2))
+        twin.counter = twin.position % 2**16
+        twin.feedforward = [rng.choice((-32000, 32000, rng.randint(-3000, 3000))) for _ in knots]
+        twin.floating, twin.wait = rng.choice((1, 2)), rng.choice((0, 9))
+        twin.float_ticks = (1000, 1000, 150)[n % 3]
+        twin.rest_current = rng.choice((0, 32000, -32000, rng.randint(-500, 500)))
+        twin.rest_smooth = rng.randint(-(2**20), 2**20)
+        twin.velocity_mean = rng.randint(-(2**24), 2**24)
+        self.speed, self.reach = 0.0, 2 ** (shift + 2)
+        if n % 3 == 2:
+            twin.engage_ticks = twin.engaging = rng.choice((0, 60))
+            twin.power = 3 if twin.engage_ticks else 1
+        return twin
+
+    def hand(self) -> int:
+        """Motor count next: a speed that wanders, stands at times, and turns before the window ends."""
+        rng, twin = self.rng, self.twin
+        if rng.random() < 0.05:
+            self.speed = rng.choice((0.0, 0.3, -0.3, rng.uniform(-0.02, 0.02) * self.reach))
+        if abs(twin.position + 3 * self.speed) > self.reach - 40:
+            self.speed = -0.004 * twin.position
+        return twin.position + round(self.speed + rng.random() - 0.5)
+
+
 def _channel(name: str, channel: Signal) -> dict[str, int]:
     ((x1, x2), (m1, m2), (y1, y2)), ((e1, e2), (f1, f2)) = channel.nodes, channel.errors
     values = (channel.weighted, channel.rest, x1, x2, m1, m2, y1, y2, e1, e2, f1, f2)
@@ -352,6 +415,11 @@ def cases() -> Cases:
 @pytest.fixture(scope="module")
 def fed_cases() -> Cases:
     return make_cases(IN_QEMU, random.Random(SEED + 2), FedCase)
+
+
+@pytest.fixture(scope="module")
+def float_cases() -> Cases:
+    return make_cases(2 * IN_QEMU, random.Random(SEED + 3), FloatCase)
 
 
 @pytest.fixture(scope="module")
@@ -388,6 +456,19 @@ def test_feedforward_equals_its_twin_bit_for_bit(tmp_path: Path, fed_cases: Case
     assert len({e.cells["FEEDBACK"] for e in fed_cases[1] if e.cells["STATE"] == State.RUNNING}) > 100
 
 
+def test_floating_equals_its_twin_bit_for_bit(tmp_path: Path, float_cases: Cases) -> None:
+    run_on_unix(tmp_path, float_cases)
+    floats = [e for e in float_cases[1] if e.cells["PLAY"] >= 0]
+    assert len({e.outputs[2] for e in floats}) > 500
+    assert len({e.cells["REST_SMOOTH"] for e in floats}) > 500
+    references = [(e.cells["REFERENCE"] - e.cells["POSITION"], e.cells["REFERENCE_VELOCITY"]) for e in floats]
+    assert any(error and velocity for error, velocity in references)  # held at rest
+    assert any(abs(error) > 3 and not velocity for error, velocity in references)  # in a wall
+    assert sum(not error and bool(velocity) for error, velocity in references) > 500  # free
+    assert any(e.cells["HALTING"] == 1 and e.outputs[2] for e in float_cases[1])
+    assert State.LOADED in {e.cells["STATE"] for e in float_cases[1]}  # let go of
+
+
 @pytest.mark.slow
 def test_tick_equals_its_twin_in_a_hundred_thousand_ticks(tmp_path: Path) -> None:
     cases = make_cases(MANY_CASES, random.Random(SEED))
@@ -410,6 +491,10 @@ def test_tick_equals_its_twin_on_a_cortex(few_cases: Cases) -> None:
 
 def test_feedforward_equals_its_twin_on_a_cortex() -> None:
     run_in_qemu(make_cases(FED_IN_QEMU, random.Random(SEED + 2), FedCase), on_a_cortex)
+
+
+def test_floating_equals_its_twin_on_a_cortex() -> None:
+    run_in_qemu(make_cases(FED_IN_QEMU, random.Random(SEED + 3), FloatCase), on_a_cortex)
 
 
 @pytest.mark.slow

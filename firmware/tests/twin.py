@@ -138,6 +138,15 @@ class Twin:
     feedforward_mA: int = 0  # of this tick; before the motion that of knot 0
     feedforward_share: int = 0  # of 256, how much of it is given
     feedback: int = 0  # what the servo adds to it, behind a low-pass [mA / 8]
+    floating: int = (
+        0  # 1: the feed-forward is a table to float by, its knots' positions are evenly spaced; 2: it floats
+    )
+    float_silence: int = 0  # ticks since the last COMPENSATE
+    float_ticks: int = 100
+    rest_current: int = 0  # what that said [mA], and behind a low-pass [mA / 256]
+    rest_smooth: int = 0
+    velocity_mean: int = 0  # Q12
+    has_let_go: bool = False  # nobody holds it since this tick
 
     def tick(self, inputs: Inputs) -> None:
         """One tick; what came of it: `state`, `outputs` (enable, mA), `play`, `sample` (None: none taken), `trip`."""
@@ -149,6 +158,7 @@ class Twin:
         velocity = self._mt(moved, inputs.motor_edge) if self.register["velocity.source"] else self._track(moved)
         was_driven = self.state in DRIVING
         self.play = -1
+        self.has_let_go = False
         enable = self._open_brake() if was_driven else 0
         if self.state == State.RUNNING:
             enable = self._play() or enable
@@ -277,6 +287,8 @@ class Twin:
                 return self._end_of_halt()
         elif self.wait:
             self.wait -= 1
+        elif self.floating:
+            self._float()
         elif self.played == self.repeats * intervals * KNOT_TICKS:
             self.state = State.DONE
         else:
@@ -290,6 +302,39 @@ class Twin:
             if self.engage_ticks and self.played == self.repeats * intervals * KNOT_TICKS:
                 self.halting = 2
         return 0
+
+    def _float(self) -> None:
+        """The reference goes with the motor, but for the walls, and at rest for what little holds it there."""
+        r, velocity, position = self.register, self.velocity_q12 // 16, self.position
+        if self.floating == 1:
+            self.floating, self.rest_smooth, self.velocity_mean = 2, 256 * self.rest_current, self.velocity_q12
+        self.float_silence += 1
+        if self.float_silence >= self.float_ticks:
+            self.halting, self.has_let_go = 1, True
+        held = r["float.hold"] if abs(velocity) <= r["float.dead_band"] else 0
+        self.reference = max(position - held, min(position + held, self.reference))
+        self.reference_velocity = max(-r["float.velocity"], min(r["float.velocity"], velocity))
+        low, high = r["limit.position_min"] + r["float.wall"], r["limit.position_max"] - r["float.wall"]
+        if position > high:
+            self.reference, self.reference_velocity = high, 0
+        if position < low:
+            self.reference, self.reference_velocity = low, 0
+        self.integral = 0
+        self.play = self.played
+        self.played += 1
+
+    def compensation(self) -> int:
+        """Current by which a floating motor is compensated [mA]: table, what the host says, and inertia."""
+        first, step = self.knots[0][0], self.knots[1][0] - self.knots[0][0]
+        k, rest = divmod(self.position - first, step)
+        weight = rest * 256 // step
+        table = (self.feedforward[k] * (256 - weight) + self.feedforward[k + 1] * weight) // 256
+        self.rest_smooth += (256 * self.rest_current - self.rest_smooth) // 16
+        change = (self.velocity_q12 - self.velocity_mean) // 16
+        self.velocity_mean += change
+        inertial = max(-65535, min(65535, change)) * self.register["float.inertia"] // 2**12
+        most = self.register["limit.float"]
+        return max(-most, min(most, table + self.rest_smooth // 256 + inertial))
 
     def _end_of_halt(self) -> int:
         if self.engaging:
@@ -342,11 +387,16 @@ class Twin:
         error = max(-following, min(following, self.reference - self.position))
         damping = max(-65536, min(65536, self.reference_velocity - velocity))
         command = error * r["servo.kp"] // 2**8 + damping * r["servo.kd"] // 2**12
-        command += self.reference_velocity // 16 * r["servo.velocity_feedforward"] // 2**8
+        planned = self.reference_velocity
+        if self.floating == 2:
+            dead = r["float.dead_band"]
+            planned = planned - dead if planned > dead else planned + dead if planned < -dead else 0
+            command += self.compensation()
+        command += planned // 16 * r["servo.velocity_feedforward"] // 2**8
         slope = r["servo.friction"] * 2**12 // band
-        command += max(-band, min(band, self.reference_velocity)) * slope // 2**12
+        command += max(-band, min(band, planned)) * slope // 2**12
         command += self.integral // 2**14
-        if self.feedforward:
+        if self.feedforward and not self.floating:
             self.feedforward_share += -1 if self.halting else 1
             self.feedforward_share = max(0, min(256, self.feedforward_share))
             if self._is_unexpected(command):

@@ -66,7 +66,7 @@ class Load:
 
     Attributes:
         count: knots in all.
-        repeats: how often it will be played.
+        repeats: how often it will be played; 0: the currents are a table by which the motor floats.
         crc32: of all knots as KNOTS carries them, then of all currents as FEEDFORWARD carries them.
     """
 
@@ -183,6 +183,19 @@ class Feedforward:
     offset: int
     count: int
     currents: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compensate:
+    """Let a motor that floats go on to, and give what its table does not know of its current.
+
+    Attributes:
+        nonce: any number.
+        current: besides the table's [mA], at most limit.float.
+    """
+
+    nonce: int
+    current: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +453,7 @@ CLASSES: dict[MessageType, type[Any]] = {
     MessageType.CONFIRM: Confirm,
     MessageType.HALT: Halt,
     MessageType.FEEDFORWARD: Feedforward,
+    MessageType.COMPENSATE: Compensate,
     MessageType.DATA: Data,
     MessageType.STATUS: Status,
     MessageType.FAULT: Fault,

@@ -10,6 +10,7 @@ DOCS: dict[MessageType, str] = {
     MessageType.WRITE: "Set one register.",
     MessageType.KNOTS: "Upload a part of a trajectory.",
     MessageType.FEEDFORWARD: "Upload a part of the feed-forward current of the trajectory that KNOTS has uploaded.",
+    MessageType.COMPENSATE: "Let a motor that floats go on to, and give what its table does not know of its current.",
     MessageType.LOAD: "Have the board check the uploaded trajectory; it is LOADED afterwards.",
     MessageType.ARM: "Let the board hold its motor where it is.",
     MessageType.START: "Play the loaded trajectory.",
@@ -94,7 +95,10 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "NO_MOTOR": "the board has none to move, as board.channels says; value: the channels it has",
         "PINS": "its pins keep the motor off; value: 1 stop, 2 fault, 3 both",
         "BRAKE": "its brake is still opening; value: first tick at which a motion may begin",
-        "FEEDFORWARD": "a knot's feed-forward current is beyond limit.feedforward; value: which knot",
+        "FEEDFORWARD": "a knot's feed-forward current is beyond limit.feedforward, or limit.float where it is a table; "
+        "value: which knot",
+        "TABLE": "no table to float by: limit.float is 0, knots have no currents, or are not evenly 2^8 … 2^20 counts "
+        "apart; value: which knot",
     },
     ResetCause: {
         "UNKNOWN": "the hardware does not tell",

@@ -16,7 +16,7 @@ from enum import IntEnum, IntFlag
 from construct import Array, Bytes, Const, Int8ul, Int16sl, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 4
+PROTOCOL_MINOR = 5
 MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
@@ -41,6 +41,7 @@ class MessageType(IntEnum):
     CONFIRM = 0x0F
     HALT = 0x10
     FEEDFORWARD = 0x11
+    COMPENSATE = 0x12
     DATA = 0x20
     STATUS = 0x21
     FAULT = 0x22
@@ -118,6 +119,7 @@ class Refusal(IntEnum):
     PINS = 17
     BRAKE = 18
     FEEDFORWARD = 19
+    TABLE = 20
 
 
 class ResetCause(IntEnum):
@@ -216,8 +218,11 @@ BODIES: dict[MessageType, Struct] = {
     ),
     MessageType.LOAD: Struct(
         "count" / Int16ul * "knots in all",
-        "repeats" / Int16ul * "how often it will be played",
+        "repeats" / Int16ul * "how often it will be played; 0: the currents are a table by which the motor floats",
         "crc32" / Int32ul * "of all knots as KNOTS carries them, then of all currents as FEEDFORWARD carries them",
+    ),
+    MessageType.COMPENSATE: Struct(
+        "nonce" / Int32ul * "any number", "current" / Int32sl * "besides the table's [mA], at most limit.float"
     ),
     MessageType.ARM: Struct(
         "token" / Int32ul * "from the last HELLO_ACK; good once",
@@ -328,6 +333,7 @@ ANSWERS: dict[MessageType, Answer] = {
     MessageType.WRITE: _ACK,
     MessageType.KNOTS: _ACK,
     MessageType.FEEDFORWARD: _ACK,
+    MessageType.COMPENSATE: Answer(MessageType.PONG, ("nonce",)),
     MessageType.LOAD: _ACK,
     MessageType.ARM: _ACK,
     MessageType.START: _ACK,

@@ -159,6 +159,20 @@ REGISTER_FILE = Struct(
     * "largest |feed-forward current| of a knot; 0: no feed-forward",
     "limit.unexpected" / _setting("A", 1e-3, 0, 32000, 0)
     * "largest current, behind a low-pass, that the servo adds to a motion's feed-forward; 0: any",
+    "limit.float" / _setting("A", 1e-3, 0, 32000, 0)
+    * "largest current by which a floating motor is compensated; 0: it does not float",
+    "float.timeout" / _setting("s", 1e-3, 20, 2000, 100)
+    * "a floating motor is brought to rest and switched off this long after the last COMPENSATE",
+    "float.velocity" / _setting("count/tick", 1 / 256, 0, 2**20, 0)
+    * "speed of a floating motor that the servo's damping holds it back from exceeding, Q8",
+    "float.wall" / _setting("count", 1, 0, 65535, 0)
+    * "distance from a limit of position at which the servo begins to push a floating motor back",
+    "float.dead_band" / _setting("count/tick", 1 / 256, 0, 2**20, 256)
+    * "velocity up to which the friction of a floating motor is not compensated, Q8",
+    "float.hold" / _setting("count", 1, 0, 65535, 0)
+    * "distance by which a floating motor may be pushed within float.dead_band before its servo yields",
+    "float.inertia" / _setting("A/(count/tick)", 1e-3 / 16, 0, 32767, 0)
+    * "current of a floating motor per velocity less its mean over 16 ticks, mA per count/tick, Q4",
 )  # fmt: skip
 """Raw values of all registers, one after the other by their ids."""
 

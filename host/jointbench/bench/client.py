@@ -92,6 +92,13 @@ RegisterName = Literal[
     "brake.release_time",
     "limit.feedforward",
     "limit.unexpected",
+    "limit.float",
+    "float.timeout",
+    "float.velocity",
+    "float.wall",
+    "float.dead_band",
+    "float.hold",
+    "float.inertia",
 ]
 
 
@@ -190,7 +197,7 @@ class Client:
 
         Args:
             count: knots in all.
-            repeats: how often it will be played.
+            repeats: how often it will be played; 0: the currents are a table by which the motor floats.
             crc32: of all knots as KNOTS carries them, then of all currents as FEEDFORWARD carries them.
         """
         return self._request(MessageType.LOAD, count=count, repeats=repeats, crc32=crc32)
@@ -272,3 +279,12 @@ class Client:
             currents: feed-forward motor current at each knot [mA].
         """
         return self._request(MessageType.FEEDFORWARD, offset=offset, count=len(currents), currents=currents)
+
+    def compensate(self, nonce: int, current: int) -> Answer[Pong]:
+        """Let a motor that floats go on to, and give what its table does not know of its current.
+
+        Args:
+            nonce: any number.
+            current: besides the table's [mA], at most limit.float.
+        """
+        return self._request(MessageType.COMPENSATE, nonce=nonce, current=current)

@@ -51,8 +51,11 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.PINS: "its pins keep the motor off: {pins}; release the emergency stop, or look after the power stage",
     Refusal.BRAKE: "its brake is still opening, a motion may begin at its tick {value}; start later after arm(), or at "
     "no tick of your own",
-    Refusal.FEEDFORWARD: "the feed-forward current of knot {value} is beyond limit.feedforward, which is 0 unless a "
-    "host allows more; look for a wrong model, sign or torque constant, or raise the limit",
+    Refusal.FEEDFORWARD: "the feed-forward current of knot {value} is beyond limit.feedforward, of a table beyond "
+    "limit.float, which are 0 unless a host allows more; look for a wrong model, sign or torque constant, or raise "
+    "the limit",
+    Refusal.TABLE: "knot {value} keeps its motor from floating: limit.float is 0 unless a host allows it, each knot "
+    "needs a current, and positions must be evenly 2^8 to 2^20 counts apart",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
@@ -60,7 +63,7 @@ _REFUSALS: dict[Refusal, str] = {
 
 # Where the same refusal of another request means something else.
 _REFUSALS_OF: dict[tuple[MessageType, Refusal], str] = {
-    (MessageType.LOAD, Refusal.OUT_OF_RANGE): "a trajectory has two knots at least and is played once at least",
+    (MessageType.LOAD, Refusal.OUT_OF_RANGE): "a trajectory has two knots at least",
     (MessageType.LOAD, Refusal.TOO_LONG): "it can be repeated {value} times at most; play it in parts",
     (MessageType.FEEDFORWARD, Refusal.TOO_LONG): "with a feed-forward it can hold {value} knots only; play a shorter "
     "trajectory",

@@ -253,7 +253,7 @@ class MotorSettings:
         raw |= butterworth_registers(own.cutoff_hz, facts.tick_period, own.filter_order)
         if facts.has_motor:
             raw |= {name: round(value / BY_NAME[name].scale) for name, value in self._driving(facts).items()}
-            raw["limit.feedforward"] = raw["limit.unexpected"] = 0  # a motion that has one sets both
+            raw["limit.feedforward"] = raw["limit.unexpected"] = raw["limit.float"] = 0  # what needs one sets it
         for name, value in raw.items():
             register = BY_NAME[name]
             if not register.minimum <= value <= register.maximum:
