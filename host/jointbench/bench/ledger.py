@@ -7,14 +7,14 @@ bytes that were no frame. Ticks that the board itself missed were never samples 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 DEFAULT_LOSS_LIMIT = 0.001
-_HEADS = (
-    "joint", "frames sent =", "received +", "damaged +", "vanished", "samples taken =", "received +", "damaged +",
-    "vanished +", "dropped", "ticks missed", "closes",
+_FRAME_HEADS = ("joint", "frames sent =", "received +", "damaged +", "vanished")
+_SAMPLE_HEADS = (
+    "joint", "samples =", "received +", "damaged +", "vanished +", "dropped", "missed", "closes",
 )  # fmt: skip
 
 
@@ -140,12 +140,25 @@ class Ledger:
         return f"valid: {lost}"
 
     def text(self) -> str:
-        """The two equations of every board as a table for people, what is no loss below, the verdict last."""
-        rows = [_HEADS, *(_cells(board) for board in self.boards)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        """For people: the verdict alone where nothing is missing, else the two equations of every board before it."""
+        if self.is_clean:
+            return self.verdict
+        lines = [
+            *_aligned([_FRAME_HEADS, *map(_frame_cells, self.boards)]),
+            "",
+            *_aligned([_SAMPLE_HEADS, *map(_sample_cells, self.boards)]),
+        ]
         notes = [f"{board.joint}: {note}" for board in self.boards if (note := _note(board))]
         return "\n".join([*lines, *notes, self.verdict])
+
+    @property
+    def is_clean(self) -> bool:
+        """True if every count closes and nothing was lost, dropped, missed, repeated or damaged."""
+        lost = ("frames_damaged", "frames_vanished", "crc_lost", "link_lost", "board_dropped", "ticks_missed")
+        return all(
+            board.closes and not any(getattr(board, name) for name in lost) and not _note(board)
+            for board in self.boards
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the sums and the verdict for those who read only JSON."""
@@ -164,13 +177,26 @@ class Ledger:
         return Ledger(tuple(BoardLedger(**board) for board in values["boards"]), values["limit"])
 
 
-def _cells(board: BoardLedger) -> tuple[str, ...]:
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _frame_cells(board: BoardLedger) -> tuple[str, ...]:
+    numbers = (board.frames_sent, board.frames_received, board.frames_damaged, board.frames_vanished)
+    return (board.joint, *map(_count, numbers))
+
+
+def _sample_cells(board: BoardLedger) -> tuple[str, ...]:
     numbers = (
-        board.frames_sent, board.frames_received, board.frames_damaged, board.frames_vanished, board.samples_taken,
-        board.samples_received, board.crc_lost, board.link_lost, board.board_dropped, board.ticks_missed,
+        board.samples_taken, board.samples_received, board.crc_lost, board.link_lost, board.board_dropped,
+        board.ticks_missed,
     )  # fmt: skip
-    cells = ("unknown" if number is None else str(number) for number in numbers)
-    return (board.joint, *cells, "yes" if board.closes else "no")
+    return (board.joint, *map(_count, numbers), "yes" if board.closes else "no")
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else str(number)
 
 
 def _note(board: BoardLedger) -> str:

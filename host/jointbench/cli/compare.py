@@ -18,6 +18,8 @@ from jointbench.identification.comparison import LEVEL, Comparison, check_compar
 from jointbench.identification.judgement import GOOD_RELATIVE_ERROR, TwoErrors
 from jointbench.identification.observations import observe
 from jointbench.identification.validation import common_cutoff, judging_settings
+from jointbench.model import Robot
+from jointbench.model.units import parameter_unit, torque_units
 from jointbench.recording import PROVENANCE, Run, open_run
 from jointbench.signals import Motion
 
@@ -84,9 +86,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     cutoff = common_cutoff((a, b)) if options.cutoff_Hz is None else options.cutoff_Hz
     motion = None if source is None else motion_of(source, a, cutoff, options.interval)
     comparison = compare(a, b, motion=motion, level=options.level, margin=options.margin)
-    console.say(parameters_table(comparison))
+    console.say(parameters_table(comparison, a.robot))
     console.say()
-    console.say(torques_table(comparison))
+    console.say(torques_table(comparison, a.robot))
     console.say(f"  on {f'the motion of {place}' if source else 'random states within the limits of the robot'}")
     errors: tuple[Validation, ...] = ()
     if source is not None and a.settings.torque == b.settings.torque:
@@ -134,8 +136,9 @@ def errors_table(validations: Sequence[Validation]) -> str:
         )
     ]
     names = (*validations[0].joint_names, "together")
-    heads = ("torque error, filtered | unfiltered", "A, all rows", "B, all rows", "A, moving", "B, moving")
-    return table(heads, [[name, *cells] for name, *cells in zip(names, *columns, strict=True)])
+    heads = ("joint", "A, all rows", "B, all rows", "A, moving", "B, moving")
+    rows = [[name, *cells] for name, *cells in zip(names, *columns, strict=True)]
+    return f"  torque error as a share of the torque, filtered | unfiltered:\n{table(heads, rows)}"
 
 
 def _by_joint(error: TorqueError) -> list[float]:
@@ -181,33 +184,35 @@ def _torque(comparison: Comparison, joint: int) -> dict[str, object]:
     return {"torque_rms": torque_rms, "at_most": finite(float(comparison.at_most[joint])), "difference": differences}
 
 
-def parameters_table(comparison: Comparison) -> str:
-    """Every parameter in both models, their difference by its σ, and whether it is one."""
+def parameters_table(comparison: Comparison, robot: Robot) -> str:
+    """Every parameter in both models with its unit, their difference by its σ, and whether it is one."""
     rows = [
         [
             name,
+            parameter_unit(robot, name),
             f"{a:.4g}" if np.isfinite(sigma_a) else "–",
             f"{b:.4g}" if np.isfinite(sigma_b) else "–",
             *([f"{b - a:+.3g}", f"{sigma:.2g}", f"{(b - a) / sigma:+.1f}"] if np.isfinite(sigma) else ["–"] * 3),
-            "differs" if name in comparison.different else "" if np.isfinite(sigma) else "not told by both",
+            "differs" if name in comparison.different else "" if np.isfinite(sigma) else "not in both",
         ]
         for name, a, b, sigma_a, sigma_b, sigma in zip(
             comparison.names, *comparison.values, *comparison.sigmas, comparison.sigma, strict=True
         )
     ]
-    return table(("parameter", "A", "B", "B - A", "σ", "in σ", ""), rows)
+    return table(("parameter", "unit", "A", "B", "B - A", "σ", "in σ", ""), rows)
 
 
-def torques_table(comparison: Comparison) -> str:
+def torques_table(comparison: Comparison, robot: Robot) -> str:
     """Each joint's difference of torque beside what chance makes of it, and what it is made of."""
     torques = comparison.torques
     rows = [
         [
             name,
             f"{torques['all'].torque[joint]:.3g}",
-            *(f"{torques[part].rms[joint]:.2g} ± {torques[part].sigma[joint]:.1g}" for part in torques),
+            *(f"{torques[part].rms[joint]:.2g}±{torques[part].sigma[joint]:.1g}" for part in torques),
             f"{comparison.at_most[joint]:.1%}" if np.isfinite(comparison.at_most[joint]) else "not known",
         ]
         for joint, name in enumerate(comparison.joint_names)
     ]
-    return table(("joint", "torque, rms", *(f"difference, {part}" for part in torques), "at most"), rows)
+    heads = ("joint", "torque", *("difference" if part == "all" else f"of {part}" for part in torques), "at most")
+    return f"  torques and their differences, rms [{torque_units(robot)}]:\n{table(heads, rows)}"

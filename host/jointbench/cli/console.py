@@ -27,6 +27,9 @@ _WORDS = {
 _VERDICTS = re.compile("|".join(f"(?P<c{i}>{words})" for i, words in enumerate(_WORDS.values())), re.MULTILINE)
 _COLOURS = tuple(_WORDS)
 
+WIDTH = 80
+"""Most characters of a table's line."""
+
 _REDRAW_S = 0.1
 _LINE_S = 5.0  # where nothing can be redrawn: from one line of progress to the next
 _SILENCE_S = 1.0  # of work that tells of itself: from then on somebody tells for it
@@ -55,7 +58,22 @@ def alarming(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lines of aligned columns, the heads above a rule."""
+    """Lines of aligned columns, the heads above a rule; what is wider than 80 characters becomes several tables.
+
+    Each of them begins with the first column, which names the rows.
+    """
+    widths = [max(len(line[column]) for line in (heads, *rows)) for column in range(len(heads))]
+    blocks: list[list[int]] = [[0]]
+    for column in range(1, len(heads)):
+        if len(blocks[-1]) > 1 and sum(widths[k] + 2 for k in (*blocks[-1], column)) > WIDTH:
+            blocks.append([0])
+        blocks[-1].append(column)
+    return "\n\n".join(
+        _aligned([heads[k] for k in block], [[row[k] for k in block] for row in rows]) for block in blocks
+    )
+
+
+def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [list(heads), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     lines.insert(1, ["-" * width for width in widths])

@@ -27,6 +27,7 @@ from jointbench.identification import fit as identify
 from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.log_check import check_log
 from jointbench.model import load_robot
+from jointbench.model.units import parameter_unit
 from jointbench.recording import Run, open_run
 
 VERB = "fit"
@@ -185,28 +186,28 @@ def memory_fields(model: Model) -> dict[str, object] | None:
 
 
 def parameters_table(model: Model) -> str:
-    """Every base parameter with its standard deviation and verdict, but those that friction laws stand for.
+    """Every base parameter with its unit, standard deviation and verdict, but those that friction laws stand for.
 
     Beside σ stand the shares of its square that are noise, what the model lacks, and calibration, where that is known.
     """
     replaced = {} if model.friction is None else model.friction.replaced
-    shares = (
-        [[]] * len(model.names) if model.calibration is None else [_shares(model, k) for k in range(len(model.names))]
-    )
     rows = [
-        [name, f"{value:.4g}", f"{sigma:.2g}", *parts, verdict.word]
-        for name, value, sigma, parts, verdict in zip(
-            model.names, model.parameters, model.sigma, shares, model.parameter_verdicts, strict=True
+        [name, parameter_unit(model.robot, name), f"{value:.4g}", f"{sigma:.2g}", verdict.word]
+        + ([] if model.calibration is None else [_shares(model, k)])
+        for k, (name, value, sigma, verdict) in enumerate(
+            zip(model.names, model.parameters, model.sigma, model.parameter_verdicts, strict=True)
         )
         if name not in replaced
     ]
-    heads = () if model.calibration is None else ("noise", "model", "calibration")
-    return table(("parameter", "value", "σ", *heads, "verdict"), rows)
+    heads = ("parameter", "unit", "value", "σ", "verdict")
+    if model.calibration is None:
+        return table(heads, rows)
+    return f"{table((*heads, 'of σ² [%]'), rows)}\n  of σ²: noise/what the model lacks/calibration"
 
 
-def _shares(model: Model, parameter: int) -> list[str]:
-    """Shares of a parameter's variance, dashes where it has none."""
+def _shares(model: Model, parameter: int) -> str:
+    """Shares of a parameter's variance in percent, a dash where it has none."""
     assert model.calibration is not None
     if not np.isfinite(model.sigma[parameter]):
-        return ["–"] * 3
-    return [f"{share:.0%}" for share in model.calibration.shares(parameter)]
+        return "–"
+    return "/".join(f"{100.0 * share:.0f}" for share in model.calibration.shares(parameter))

@@ -28,7 +28,7 @@ _MOST_WEAK = 8
 _NOTHING = 1e-6
 """Share of a limit below which a peak is rounding."""
 
-_WIDTH = 100
+_WIDTH = 80
 """Of sentences, in characters."""
 
 
@@ -127,7 +127,7 @@ def _position_table(evidence: PlanEvidence) -> str:
         )
         for j, margins in enumerate(evidence.excitation.margins)
     ]
-    heads = ("joint", f"position [{position.unit}]", "allowed", "range visited", "speeds visited", "reversals")
+    heads = ("joint", f"position [{position.unit}]", "allowed", "range used", "speeds used", "reversals")
     return table(heads, rows)
 
 

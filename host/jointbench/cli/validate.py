@@ -19,6 +19,7 @@ from jointbench.cli.judgement import (
 )
 from jointbench.identification import TorqueError, Validation, load_model, validate_models, without_external
 from jointbench.identification.validation import check_held_out
+from jointbench.model.units import torque_units
 from jointbench.recording import open_run
 from jointbench.results import Evidence, headline
 
@@ -123,32 +124,26 @@ def validation_fields(validation: Validation) -> dict[str, object]:
 
 def validation_table(validation: Validation) -> str:
     """Torque error a joint over all rows, then where it moves, each filtered and as measured, and its verdict."""
-    raw = validation.as_measured
-    rows = [
-        [
-            *(name, f"{rms:.3f}", f"{relative:.1%}", f"{raw_all:.1%}", f"{r2_all:.4f}"),
-            *(f"{rms_moving:.3f}", f"{moving:.1%}", f"{raw_moving:.1%}", f"{r2:.4f}", f"{share:.0%}", word),
-            verdict.word,
-        ]
-        for name, rms, relative, raw_all, r2_all, rms_moving, moving, raw_moving, r2, share, word, verdict in zip(
-            validation.joint_names,
-            validation.error_all.rms,
-            validation.error_all.relative,
-            raw.all.relative,
-            validation.error_all.r_squared,
-            validation.rms,
-            validation.relative,
-            raw.moving.relative,
-            validation.r_squared,
-            validation.error.share,
-            validation.whiteness.words,
-            validation.joint_verdicts,
-            strict=True,
+    names, raw, unit = validation.joint_names, validation.as_measured, torque_units(validation.model.robot)
+    everywhere, moving = validation.error_all, validation.error
+    of_all = [[name, *_error_cells(everywhere, raw.all, j), f"{moving.share[j]:.0%}"] for j, name in enumerate(names)]
+    of_moving = [
+        [name, *_error_cells(moving, raw.moving, j), word, verdict.word]
+        for j, (name, word, verdict) in enumerate(
+            zip(names, validation.whiteness.words, validation.joint_verdicts, strict=True)
         )
     ]
-    of_all = ("rms [N·m]", "relative", "unfiltered", "R²")
-    of_moving = ("moving: rms", "relative", "unfiltered", "R²", "of the time")
-    return table(("joint", *of_all, *of_moving, "residual", "verdict"), rows)
+    heads = (f"rms [{unit}]", "relative", "unfiltered", "R²")
+    everywhere_table = table(("all", *heads, "moving"), of_all)
+    return f"{everywhere_table}\n\n{table(('moving', *heads, 'residual', 'verdict'), of_moving)}"
+
+
+def _error_cells(filtered: TorqueError, unfiltered: TorqueError, joint: int) -> tuple[str, ...]:
+    """Rms error, its share of the torque, that share without the low-pass, and R² of a joint."""
+    return (
+        f"{filtered.rms[joint]:.3f}", f"{filtered.relative[joint]:.1%}", f"{unfiltered.relative[joint]:.1%}",
+        f"{filtered.r_squared[joint]:.4f}",
+    )  # fmt: skip
 
 
 def models_table(names: Sequence[str], validations: Sequence[Validation]) -> str:

@@ -324,10 +324,20 @@ def test_the_limit_decides() -> None:
 def test_the_ledger_survives_its_plain_form_and_reads_as_two_equations() -> None:
     ledger = tally(each.data for each in motion().sent).ledger()
     assert Ledger.from_dict(ledger.to_dict()) == ledger
-    heads, row, verdict = ledger.text().splitlines()
-    assert heads.split()[1:9] == ["frames", "sent", "=", "received", "+", "damaged", "+", "vanished"]
-    assert row.split() == ["j1", "14", "14", "0", "0", "657", "657", "0", "0", "0", "0", "yes"]
-    assert verdict == "valid: 0 of 657 samples lost"
+    assert ledger.text() == "valid: 0 of 657 samples lost"  # one line where nothing is missing
+
+
+def test_a_ledger_with_losses_reads_as_two_equations_within_80_columns() -> None:
+    (whole,) = tally(each.data for each in motion().sent).ledger().boards
+    torn = replace(whole, frames_received=13, frames_vanished=1, samples_received=627, link_lost=30)
+    ledger = Ledger((torn, replace(torn, joint="shoulder")), limit=0.0)
+    frames, row, _, _, samples, counts, _, verdict = ledger.text().splitlines()
+    assert frames.split() == ["joint", "frames", "sent", "=", "received", "+", "damaged", "+", "vanished"]
+    assert row.split() == ["j1", "14", "13", "0", "1"]
+    assert samples.split()[1:7] == ["samples", "=", "received", "+", "damaged", "+"]
+    assert counts.split() == ["j1", "657", "627", "0", "30", "0", "0", "yes"]
+    assert verdict.startswith("INVALID") or "60 of 1314" in verdict
+    assert max(map(len, ledger.text().splitlines()[:-1])) <= 80
 
 
 # What may happen on a board, most often that it streams.

@@ -100,7 +100,7 @@ def test_untold_parameters_are_null(places: dict[str, Path], tmp_path: Path, cap
     parameter = found["parameters"]["j3.viscous"]
     assert parameter["b"] is parameter["difference"] is parameter["sigma"] is parameter["p_value"] is None
     assert found["torque"]["j3"]["at_most"] is None
-    assert "not told by both" in said
+    assert "not in both" in said
 
 
 def test_other_robots_are_an_error(places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]):

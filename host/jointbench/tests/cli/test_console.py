@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
 from jointbench.cli import console as console_file
-from jointbench.cli.console import WORDS, Console, compiling_told
+from jointbench.cli.console import WORDS, Console, compiling_told, table
+from jointbench.cli.main import main
 
 SAYS = """
 import sys, time
@@ -144,3 +146,35 @@ def test_a_terminal_that_is_closed_is_no_pipe(monkeypatch: pytest.MonkeyPatch) -
         os.close(terminal)
         monkeypatch.setattr(sys, "stderr", stream)
         Console().progress("recording")
+
+
+def test_a_wide_table_becomes_several_that_fit_80_columns() -> None:
+    heads = ["joint", *(f"quantity {k} [N·m]" for k in range(9))]
+    rows = [[name, *(f"{k}.25" for k in range(9))] for name in ("j1", "j2")]
+    lines = table(heads, rows).splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert next(line for line in lines if line.startswith("  joint")).count("quantity") == 4
+    assert sum(line.split()[0] == "j1" for line in lines if line) == 3
+    words = " ".join(lines)
+    assert all(f"quantity {k}" in words for k in range(9))
+    narrow = table(["joint", "torque [N·m]"], [["j1", "2.5"]])
+    assert narrow.splitlines() == ["  joint  torque [N·m]", "  -----  ------------", "  j1              2.5"]
+
+
+def test_the_tables_of_verbs_fit_80_columns(
+    files_of_examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(files_of_examples)
+    for name in ("arm", "other"):
+        assert main(["fit", f"runs/{name}", "--out", str(tmp_path / f"{name}.json")]) == 0
+    assert main(["validate", str(tmp_path / "arm.json"), "runs/other"]) == 0
+    main(["compare", str(tmp_path / "arm.json"), str(tmp_path / "other.json"), "--on", "runs/other"])
+    said = capsys.readouterr().out.splitlines()
+    rules = [k for k, line in enumerate(said) if line.strip() and set(line) <= {" ", "-"}]
+
+    assert len(rules) >= 7
+    for k in rules:
+        assert max(map(len, said[k - 1 : k + 3])) <= 80, said[k - 1 : k + 3]
+    for units in ("N·m·s/rad", "kg·m²", "rms [N·m]"):
+        assert units in "\n".join(said)

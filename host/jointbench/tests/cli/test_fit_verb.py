@@ -83,7 +83,7 @@ def test_a_tolerance_is_in_the_error_bars_and_said(recorded: list[str], tmp_path
     assert main(["fit", recorded[0], "--out", str(out), "--tolerance", "torque_constant_percent=2"]) == 0
     said = capsys.readouterr().out
     assert "calibration: σ contains standard deviations of zero 0.2°, torque constant 2 %" in said
-    assert "noise  model  calibration" in said
+    assert "of σ²: noise/what the model lacks/calibration" in said
     model = load_model(out)
     assert model.calibration is not None
     assert model.calibration.tolerances.torque_constant == 0.02
