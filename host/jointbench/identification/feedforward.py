@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
@@ -91,13 +91,18 @@ def sensor_offset(model: Model) -> Array:
     Returns:
         Torque [N·m or N], shape (n_joints,).
     """
-    names = model.base.full_names
-    drives = leading_parameters(model).drives.copy()
-    first = 10 * model.robot.n_links
+    drives = leading_parameters(model).drives
+    return DriveTorque.of(model.robot, np.where(_shared_constants(model), 0.0, drives)).offset
+
+
+def _shared_constants(model: Model) -> NDArray[np.bool_]:
+    """Which parameters of the drives are constants that are one base parameter with another, shape as they are."""
+    names, first = model.base.full_names, 10 * model.robot.n_links
+    shared = np.zeros_like(leading_parameters(model).drives, dtype=np.bool_)
     for row, column in zip(model.base.grouping, model.base.columns.tolist(), strict=True):
         if names[column].endswith(".offset") and np.count_nonzero(row) > 1:
-            drives[column - first] = 0.0
-    return DriveTorque.of(model.robot, drives).offset
+            shared[column - first] = True
+    return shared
 
 
 def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
@@ -105,7 +110,8 @@ def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
 
     Friction and rotor inertia act before the gear, whose wind-up is this torque over its stiffness. Where one base
     parameter has a rotor's inertia with the links', the nearest parameters that a robot can have say how it is shared
-    (`Model.physical`); where there are none, all of it is the parameter's that leads.
+    (`Model.physical`); where there are none, all of it is the parameter's that leads. Constants that are one base
+    parameter with the preload of a spring are the spring's, as in `sensor_offset`.
 
     Args:
         model: whose torque it is.
@@ -116,10 +122,14 @@ def gear_torque(model: Model, trajectory: Trajectory, time: Array) -> Array:
         Torque [N·m or N], shape (n, n_joints).
     """
     try:
-        links, compensations = model.physical.standard_parameters, model.physical.compensation_parameters
+        physical = model.physical
+        links, drives, compensations = (
+            physical.standard_parameters, physical.drive_parameters, physical.compensation_parameters,
+        )  # fmt: skip
     except (FitError, NumericalError):
-        links, _, compensations = leading_parameters(model)
-    return _torque_of(model, trajectory, time, links, compensations)
+        links, drives, compensations = leading_parameters(model)
+    constants = DriveTorque.of(model.robot, np.where(_shared_constants(model), drives, 0.0)).offset
+    return _torque_of(model, trajectory, time, links, compensations) + constants * model.robot.modelled
 
 
 def _torque_of(model: Model, trajectory: Trajectory, time: Array, links: Array, compensations: Array) -> Array:

@@ -89,6 +89,9 @@ def test_the_preload_of_a_spring_is_no_offset_of_a_sensor() -> None:
     np.testing.assert_allclose(parts.friction[:, 1], 2.0 * dq[:, 1], atol=1e-9)
     np.testing.assert_allclose(planned_torque(sprung, MOTION, time)[:, 0], 0.0, atol=1e-9)
     np.testing.assert_allclose(sensor_offset(sprung), [0.4, 0.0], atol=1e-9)
+    # All of it goes through the gear, so that the preload winds it up; the rest of this model is nothing but friction.
+    unphysical = replace(sprung, covariance=np.full((base.rank, base.rank), np.nan))
+    np.testing.assert_allclose(gear_torque(unphysical, MOTION, time)[:, 1], 7.0 * q[:, 1] - 2.1, atol=1e-9)
 
 
 def test_gears_carry_what_rotors_and_friction_do_not_take() -> None:
