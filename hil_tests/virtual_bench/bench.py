@@ -24,8 +24,9 @@ from hil_tests.virtual_bench.hardware_faults import HardwareFaults
 from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.live_file import features_of, write_live_file
 from hil_tests.virtual_bench.lockstep import HoldingBrakes, Lockstep, NoLine
+from hil_tests.virtual_bench.model import Transmission
 from hil_tests.virtual_bench.plant import Plant
-from hil_tests.virtual_bench.plant_variants import plant_of_seed
+from hil_tests.virtual_bench.plant_variants import plant_of_seed, true_robot
 from hil_tests.virtual_bench.rp2040.wiring import channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.serial_link import Port, SerialLink
@@ -100,7 +101,8 @@ class Bench:
             truth = replace(truth, unmodelled=seed)
         description = replace(description, plant=truth)
         emulators = Emulators(description.plant.power)
-        robot = description.robot
+        robot = true_robot(description.plant, description.robot)
+        ratios = np.rint(1e3 * Transmission(description.robot).ratio).astype(int).tolist()  # as the boards were told
         self.description = description
         sensors = Sensors(robot, description.plant, kind, seed, noise_seed)
         self._truth = true_parameters(robot, description.plant, kind, sensors)
@@ -127,7 +129,7 @@ class Bench:
                     board_facts[motor.node] = facts | (
                         sensors.feet.facts(motor.joint_index)
                         if entry.on_foot and sensors.feet
-                        else sensors.facts(motor.joint_index)
+                        else sensors.facts(motor.joint_index) | {"drive.ratio": ratios[motor.joint_index]}
                     )
                     if entry.url == RP2040:
                         wiring = read_wiring(entry.wiring, len(entry.motors))

@@ -42,6 +42,7 @@ class JointTruth:
         mesh_phases: of the teeth's swell and of its second harmonic [rad].
         torsion_spring, torsion_zero: [N·m/rad], and where it is at rest [rad].
         sine_spring, sine_zero: largest torque [N·m], and where it is at rest [rad].
+        ratio: motor turns per joint turn, signed, where it is not what the robot's file says; None: it is.
     """
 
     link: Link
@@ -64,6 +65,7 @@ class JointTruth:
     torsion_zero: float = 0.0
     sine_spring: float = 0.0
     sine_zero: float = 0.0
+    ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -361,7 +363,11 @@ def _standing(plant: PlantFile, table: Table, robot: Robot) -> PlantFile:
 def _joint(table: Table, name: str, drive: Drive, law: str, has_torque: bool, file_name: str) -> JointTruth:
     table.where = f"{file_name}: joint {name!r}"
     link = _link(table, name)
-    joint = _passive(table, link) if drive.kind == "none" else _driven(table, link, law, has_torque)
+    joint = (
+        _passive(table, link)
+        if drive.kind == "none"
+        else _driven(table, link, law, has_torque, drive.kind == "coupled")
+    )
     joint = replace(
         joint,
         torsion_spring=table.magnitude("torsion_spring_Nm_rad", 0.0),
@@ -385,7 +391,16 @@ def _link(table: Table, name: str) -> Link:
     return Link(name, table.positive("mass_kg"), cast(Vector3, center), tensor)
 
 
-def _driven(table: Table, link: Link, law: str, has_torque: bool) -> JointTruth:
+def _ratio(table: Table, coupled: bool) -> float | None:
+    if not table.has("ratio"):
+        return None
+    ratio = table.number("ratio")
+    if coupled or ratio == 0.0:
+        table.fault(f"ratio = {ratio:g} must not be 0, and stands only at a joint with a motor of its own")
+    return ratio
+
+
+def _driven(table: Table, link: Link, law: str, has_torque: bool, coupled: bool) -> JointTruth:
     makkar = _makkar(table) if law == "makkar" else None
     return JointTruth(
         link=link,
@@ -402,6 +417,7 @@ def _driven(table: Table, link: Link, law: str, has_torque: bool) -> JointTruth:
         makkar=makkar,
         published=table.numbers("published", 4) if table.has("published") else None,
         grease_drag=table.magnitude("grease_drag_Nm", 0.0) if makkar is not None else 0.0,
+        ratio=_ratio(table, coupled),
     )
 
 

@@ -56,6 +56,15 @@ def in_variant(truth: PlantFile, robot: Robot, variant: Variant) -> PlantFile:
     return replace(truth, joints=tuple(parts), scatter=Scatter())
 
 
+def true_robot(truth: PlantFile, robot: Robot) -> Robot:
+    """The robot as it is: with the ratios of the plant file where these are not those of the robot's file."""
+    drives = tuple(
+        drive if part.ratio is None else replace(drive, ratio=part.ratio)
+        for part, drive in zip(truth.joints, robot.drives, strict=True)
+    )
+    return replace(robot, drives=drives) if drives != robot.drives else robot
+
+
 _STREAM = 0x504C414E54  # so that nothing else is drawn from the same numbers
 _FARTHEST = 2.5  # standard deviations; a draw beyond is drawn back to it, so that no body is impossible
 

@@ -221,6 +221,11 @@ class Sensors:
         """What a board's calibrated current reads at no current [A], shape (n,)."""
         return (self._offset - self._zero * self._scale)[:, 0]
 
+    @property
+    def current_gain(self) -> Array:
+        """Current that a board reads over the true one, shape (n,)."""
+        return self._gain[:, 0, 0] * self._scale[:, 0] * OVERSAMPLES
+
     def read(self, motion: Motion) -> Readings:
         """Convert one tick's motion; each call has noise of its own."""
         if self._used == _DRAWN_TICKS:

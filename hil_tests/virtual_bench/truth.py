@@ -22,7 +22,8 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
         of the joint's own drive at its input), `viscous`, `coulomb` and `offset` (torque that the calibrated currents
         read at no current). Of the harmonic plant viscous and coulomb are None: its friction is not of that form.
         `stiffness` of its gears [N·m/rad]; the ideal plant's are rigid, None. `friction`: name of the law and its
-        parameters; `lost_torque`: share of the motor's that does not arrive; `current_noise`: of a tick's current, as
+        parameters; `lost_torque`: share of the motor's that does not arrive; `ratio`, `torque_constant` of its
+        drive; `current_gain`: current that its board reads over the true one; `current_noise`: of a tick's current, as
         torque of the joint's own drive behind its gear [N·m]; `springs`: those of the torque
         -torsion (q - torsion_zero) - sine sin(q - sine_zero).
         Of a robot on its feet also per foot by its name: `gain`, `zero_error` [N] and `cable_pull` [N, in the world's
@@ -47,6 +48,9 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
             "stiffness": part.stiffness if kind != "ideal" else None,
             "friction": _friction(part, truth, kind),
             "lost_torque": part.lost_torque,
+            "ratio": float(transmission.ratio[index]),
+            "torque_constant": float(torque_constants[index]),
+            "current_gain": float(sensors.current_gain[index]),
             "current_noise": float(noise[index]),
             "springs": {
                 "torsion": part.torsion_spring,

@@ -1,5 +1,6 @@
 """From a run to a judged model: observations, weighted least squares, error bars, verdicts, validation."""
 
+from jointbench.identification.commission import CommissionedJoint, commission
 from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.fit import fit
 from jointbench.identification.fleet import Fleet, fit_fleet
@@ -15,6 +16,7 @@ from jointbench.identification.settings import FitSettings
 from jointbench.identification.validation import Validation, validate, validate_models
 
 __all__ = [
+    "CommissionedJoint",
     "Comparison",
     "FitSettings",
     "Fleet",
@@ -26,6 +28,7 @@ __all__ = [
     "TorqueError",
     "Validation",
     "Verdict",
+    "commission",
     "compare",
     "fit",
     "fit_fleet",

@@ -251,6 +251,12 @@ def commission(
     Raises:
         RobotError: the robot has no such joint.
         BoardLost, BoardSilent, BoardRefused: a board is gone, or does not do what it is asked; the motors are off.
+
+    >>> with jb.open_bench("bench.toml") as bench:
+    ...     jb.commission(bench, "runs/commission", ["elbow"])
+    Traceback (most recent call last):
+        ...
+    jointbench.errors.RobotError: robot 'cobot6:2' has no joint 'elbow'; its joints: j1, j2
     """
     robot = bench.robot
     wanted = robot.joint_names if joints is None else tuple(joints)

@@ -41,6 +41,7 @@ ADVICE: dict[Fault, str] = {
 _QUIET = 0.256  # [s] of a push at its begin, without current
 _GROWTH = 2.56  # [s] in which its current grows to the most
 _FIRST_SHARE, MOST_SHARE = 0.004, 0.3  # of the motor's current limit
+_DRIVE_LAG = 1e-3  # [s] by which the current of a drive follows late, as far as nobody says
 _MOVED = np.radians(0.15)  # a joint that turned less stood still
 _BROKEN_AWAY = np.radians([1.0, 2.0])  # speeds [rad/s] between which a joint has broken away
 _SMOOTH = 0.016  # [s] over which speed and current are averaged at that moment
@@ -159,7 +160,9 @@ def read_push(run: Run) -> Push:
         raise RunError(f"run {run.path} has no samples of {about['joint']} while it was pushed; record it again")
     time = samples.play_tick[rows] * samples.sample_period
     knots = np.asarray(about["currents_A"])
-    asked = np.interp(time, np.arange(len(knots)) * about["knot_s"], knots)
+    lag = samples.sample_period  # a command acts from its tick on, and is sampled at the next one, behind the filter
+    lag += samples.board_filters[joint].delay if samples.board_filters else 0.0
+    asked = np.interp(time - lag, np.arange(len(knots)) * about["knot_s"], knots)
     quiet = time < _QUIET - 0.5 * samples.sample_period
     current = samples.motor_current[rows, joint]
     current = current - np.nanmean(current[quiet])
@@ -168,7 +171,7 @@ def read_push(run: Run) -> Push:
     has_link = link is not None and bool(np.isfinite(link).all())
     return Push(
         direction=direction,
-        sense=_slope(asked[~quiet], current[~quiet]),
+        sense=_sense(asked[~quiet], current[~quiet]),
         moved=_farthest(motor),
         link_moved=_farthest(link) if link is not None and has_link else None,
         before=_farthest(motor[quiet]),
@@ -194,6 +197,12 @@ def _slope(x: Array, y: Array) -> tuple[float, float]:
         return 0.0, np.inf
     slope = float(x @ y) / square
     return slope, float(np.std(y - slope * x) * np.sqrt(10.0 / square))
+
+
+def _sense(asked: Array, current: Array) -> tuple[float, float]:
+    """Measured over asked current, and its standard error: of its noise, and of the drive's own lag."""
+    sense, sigma = _slope(asked - asked.mean(), current - current.mean())
+    return sense, float(np.hypot(sigma, sense * _DRIVE_LAG * np.log(MOST_SHARE / _FIRST_SHARE) / _GROWTH))
 
 
 def _other(run: Run, joint: int, rows: NDArray[np.intp]) -> tuple[str, float]:

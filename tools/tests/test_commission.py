@@ -1,0 +1,53 @@
+"""What `./run commission ROBOT --plant-seed K` draws, and what it holds commissioning to."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_tests.virtual_bench.bench_file import read_bench_file
+from hil_tests.virtual_bench.plant_variants import true_robot
+from jointbench.identification.commission_readings import ADVICE
+from tools.commission import WRONG, Judged, checks_of, friction_torque, main, true_values, write_bench
+
+
+def test_each_seed_is_an_arm_that_no_file_knows(tmp_path: Path) -> None:
+    arms = [read_bench_file(write_bench("cobot6", seed, tmp_path / str(seed))) for seed in (1, 2)]
+    ratios = [[drive.ratio for drive in true_robot(arm.plant, arm.robot).drives] for arm in arms]
+    assert ratios[0] != ratios[1]
+    assert any(ratio < 0.0 for ratio in ratios[0])
+    assert all(drive.ratio == 101.0 for arm in arms for drive in arm.robot.drives)
+    again = tomllib.loads(write_bench("cobot6", 1, tmp_path / "again").with_name("plant.toml").read_text())
+    assert [joint["ratio"] for joint in again["joints"]] == ratios[0]
+
+
+def test_friction_over_the_strokes_is_that_of_the_plant_where_it_is_of_that_form() -> None:
+    law = {"coulomb": 4.0, "viscous": 6.0, "stribeck": 0.0, "stribeck_velocity": 0.06, "transition": 1e-3}
+    truth = {"friction": law, "ratio": -81.0, "torque_constant": 0.1, "current_gain": 1.01}
+    known = true_values(truth)
+    assert known["coulomb"] == pytest.approx(4.0)
+    assert known["viscous"] == pytest.approx(6.0)
+    slow = float(friction_torque(law, np.radians(np.array([2.0])))[0])
+    assert known["break-away current"] == pytest.approx(1.01 * slow / 8.1)
+
+
+def test_a_value_off_and_a_fault_misnamed_are_seen() -> None:
+    good = Judged("j1", "ratio", 81.1, 0.1, 81.0)
+    named = {"1: jammed joint": {"fault": "jammed joint", "wanted": "jammed joint", "moved_deg": 0.1, "driving": 0}}
+    assert all(check.ok for check in checks_of([good], named))
+    assert not all(check.ok for check in checks_of([Judged("j1", "ratio", 81.4, 0.1, 81.0)], named))
+    assert not all(check.ok for check in checks_of([Judged("j1", "ratio", 81.25, 0.1, 81.0)] * 40, named))
+    for wrong in ({"fault": None}, {"moved_deg": 5.1}, {"driving": 1}):
+        other = {"1: jammed joint": {**named["1: jammed joint"], **wrong}}
+        assert [check.ok for check in checks_of([good], other)].count(False) == 1
+
+
+def test_every_fault_that_can_be_named_is_played() -> None:
+    assert set(WRONG) == set(ADVICE)
+
+
+@pytest.mark.slow
+def test_a_drawn_joint_is_commissioned_to_its_truth(tmp_path: Path) -> None:
+    options = ["cobot6", "--plant-seed", "3", "--modules", "1", "--no-faults", "--out", str(tmp_path / "out")]
+    assert main(options) == 0
