@@ -12,7 +12,7 @@ import pytest
 from hil_tests.link_helpers import COBOT, inject
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.arrays import Array
-from jointbench.bench import Bench, open_bench
+from jointbench.bench import Bench, Progress, open_bench
 from jointbench.bench.single_motor import JointMotion, OwnLimits, play_alone, why_not_alone
 from jointbench.cli.main import main
 from jointbench.errors import RobotError
@@ -123,6 +123,30 @@ def test_a_reversed_encoder_is_named_in_the_first_push(bench: Bench, tmp_path: P
     assert joint.moved < FIVE_DEGREES
     assert not bench.boards[0].is_driving
     assert len(joint.runs) == 1
+
+
+def test_ctrl_c_switches_the_motor_off_and_the_step_counts_as_not_done(bench: Bench, tmp_path: Path) -> None:
+    def interrupted(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        commission(bench, tmp_path, only_wiring=True, progress=interrupted)
+    assert not bench.boards[0].is_driving
+    assert bench.facts[0].registers["servo.kp"] > 0  # set as before
+    assert json.loads((tmp_path / "j1" / "push-up-1" / "result.json").read_text())["outcome"] == "stopped by Ctrl-C"
+    inject(bench, "encoder_reversed", 1)  # so that one push is enough
+    (joint,) = commission(bench, tmp_path, only_wiring=True)
+    assert [path.name for path in joint.runs] == ["push-up-2"]
+
+
+def test_no_motion_goes_farther_than_the_bench_file_allows(bench: Bench, tmp_path: Path) -> None:
+    assert bench.robot.name == "cobot6:1"
+    narrow = replace(bench.file.terms, limits={"position_rad": np.radians(3.0)})
+    bench.file = replace(bench.file, terms=narrow)
+    (joint,) = commission(bench, tmp_path)
+    assert "the bench's file allows 3°" in joint.value("ratio").verdict
+    assert "the bench's file allows 3°" in joint.value("coulomb").verdict
+    assert [path.name for path in joint.runs] == ["push-up-1", "push-down-1"]
 
 
 def test_the_board_itself_ends_a_motion_that_leaves_its_limits(bench: Bench) -> None:

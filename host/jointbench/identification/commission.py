@@ -121,10 +121,12 @@ class _Commissioning:
             why = "there is no link encoder; the file's is taken"
             joint.values.append(Value("ratio", in_file=drive.ratio, key="ratio", why_not=why))
             return
-        run = self._played(joint, "wave", self._waving)
-        measured = read_ratio(run)
+        try:
+            run = self._played(joint, "wave", self._waving)
+            measured, why = read_ratio(run), f"the motion ended too early ({_outcome(run.path)})"
+        except FitError as error:
+            measured, why = None, str(error)
         if measured is None:
-            why = f"the motion ended too early ({_outcome(run.path)})"
             joint.values.append(Value("ratio", in_file=drive.ratio, key="ratio", why_not=why))
             return
         joint.ratio = measured[0]
@@ -176,11 +178,16 @@ class _Commissioning:
         period = (len(push_currents(1.0, 1, self.step)) - 1) * self.step
         most = 1.1 * MOST_SHARE * self.bench.settings[joint.index].current_limit
         still = JointMotion(stand, joint.index, period, _nowhere)
-        return still, OwnLimits(_REACH, _ENOUGH, _OTHERS, _PUSH_VELOCITY, most)
+        reach, speed = self._allowed
+        return still, OwnLimits(
+            min(_REACH, reach), min(_ENOUGH, 0.4 * reach), _OTHERS, min(_PUSH_VELOCITY, speed), most
+        )
 
     def _waving(self, joint: _Joint, stand: Array) -> tuple[JointMotion, OwnLimits]:
         w = 2.0 * np.pi / WAVE_PERIOD
         size = 0.5 * WAVE * self._share(joint)
+        for side in (-1.0, 1.0):
+            self._check_room(joint, stand, side * _WAVE_REACH)
 
         def way(time: Array) -> tuple[Array, Array, Array]:
             side = size * np.where(time < WAVE_PERIOD, 1.0, -1.0)
@@ -192,11 +199,13 @@ class _Commissioning:
     def _stroking(self, joint: _Joint, stand: Array) -> tuple[JointMotion, OwnLimits]:
         own = self.bench.robot.independent_joints[joint.index]
         acceleration = 0.5 * own.acceleration_limit
-        top = min(_TOP_SPEED, 0.4 * own.velocity_limit, float(np.sqrt(0.3 * _STROKE * acceleration)))
+        fastest = min(own.velocity_limit, self._allowed[1])
+        top = min(_TOP_SPEED, 0.4 * fastest, float(np.sqrt(0.3 * _STROKE * acceleration)))
         first = min(_LOWEST_SPEED, 0.25 * top)
         sweep = SpeedSweep(0.0, _STROKE, first, (top - first) / (_SPEEDS - 1), _SPEEDS, 0.1, acceleration)
-        low, high = own.position_limits
-        side = self._share(joint) * (1.0 if high - stand[joint.index] > stand[joint.index] - low else -1.0)
+        direction = 1.0 if sum(own.position_limits) > 2.0 * stand[joint.index] else -1.0
+        self._check_room(joint, stand, direction * _STROKE_REACH)
+        side = direction * joint.ratio / self.bench.robot.drives[joint.index].ratio
         period = np.ceil(sweep.duration / self.step + 1e-9) * self.step
 
         def way(time: Array) -> tuple[Array, Array, Array]:
@@ -206,6 +215,28 @@ class _Commissioning:
 
         motion = JointMotion(stand, joint.index, float(period), way)
         return motion, self._limits(joint, _STROKE_REACH, 2.0 * abs(side) * top)
+
+    @property
+    def _allowed(self) -> tuple[float, float]:
+        """Way from where a joint stands, and speed, that the bench's file allows [rad], [rad/s]."""
+        limits = self.bench.file.terms.limits
+        return limits.get("position_rad", np.inf), limits.get("velocity_rad_s", np.inf)
+
+    def _check_room(self, joint: _Joint, stand: Array, way: float) -> None:
+        """Refuse a motion that goes farther than the bench's file or the joint's own limits allow.
+
+        Raises:
+            FitError: says how far it would go, and what is allowed.
+        """
+        low, high = self.bench.robot.independent_joints[joint.index].position_limits
+        at, asked = float(stand[joint.index]), f"it may need {np.degrees(way):+.0f}° from where it stands"
+        if abs(way) > self._allowed[0]:
+            raise FitError(f"{asked}, and the bench's file allows {np.degrees(self._allowed[0]):.3g}° (position_rad)")
+        if not low <= at + way <= high:
+            raise FitError(
+                f"{asked}, {np.degrees(at):.1f}°, and its limits are {np.degrees(low):g} to {np.degrees(high):g}°; "
+                "move it away from its end, or set its zero"
+            )
 
     def _share(self, joint: _Joint) -> float:
         """Way by the file's ratio for a way of the joint by the one that was measured."""
