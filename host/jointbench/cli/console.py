@@ -32,7 +32,7 @@ WIDTH = 80
 
 _REDRAW_S = 0.1
 _LINE_S = 5.0  # where nothing can be redrawn: from one line of progress to the next
-_SILENCE_S = 1.0  # of work that tells of itself: from then on somebody tells for it
+SILENCE_S = 1.0  # of work that tells of itself: from then on somebody tells for it
 _SOON = 0.02  # share of the work from which on the time that is left is guessed
 
 WORDS = "compiling the numerical kernels: on first use only, what is compiled is kept"
@@ -94,6 +94,7 @@ class Console:
         self._last_told = 0.0  # by the work itself
         self._began: float | None = None  # the work whose progress is shown
         self._drawing = threading.RLock()
+        self._working: list[threading.Event] = []
 
     def say(self, text: str = "") -> None:
         """One line, after wiping a progress line; verdict words have colour on a terminal."""
@@ -144,16 +145,25 @@ class Console:
         self._draw(now, text, remaining)
 
     @contextmanager
-    def working(self, text: str) -> Iterator[None]:
-        """Show that something goes on, and for how long, as long as the block runs and shows no progress of its own."""
+    def working(self, text: str, silence: float = 0.0) -> Iterator[None]:
+        """Show that something goes on, and for how long, as long as the block runs and shows no progress of its own.
+
+        Of blocks inside each other the innermost is shown.
+
+        Args:
+            text: what goes on.
+            silence: how long nothing is shown at first [s].
+        """
         ended = threading.Event()
         began = time.monotonic()
         self._last_told = 0.0
+        self._working.append(ended)
 
         def draw() -> None:
             while not ended.wait(_REDRAW_S):
                 now = time.monotonic()
-                if now - self._last_told > _SILENCE_S:
+                shown = self._working[-1] is ended and now - began >= silence
+                if shown and now - self._last_told > SILENCE_S:
                     self._draw(now, f"{text}, {time_text(now - began)}")
 
         drawing = threading.Thread(target=draw, daemon=True)
@@ -163,6 +173,7 @@ class Console:
         finally:
             ended.set()
             drawing.join()
+            self._working.remove(ended)
             with self._drawing:
                 self._wipe()
 

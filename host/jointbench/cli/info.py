@@ -1,17 +1,27 @@
-"""Say what a run directory or a robot holds: who, what, when, what was lost, and which faults were injected."""
+"""Say what a robot, a bench, a run, a model or a plan is: joints, limits, drives, and what was recorded or found."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from jointbench.bench import BoardClock
+import numpy as np
+
+from jointbench.bench import BenchFile, BoardClock, read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
+from jointbench.errors import RobotError
+from jointbench.excitation import Excitation, load_excitation
+from jointbench.files import text_of
+from jointbench.identification import Model, load_model
+from jointbench.identification.model_file import FORMAT as MODEL_FORMAT
+from jointbench.identification.validation import fitted_runs
 from jointbench.model import Link, Robot, base_parameters, load_robot
 from jointbench.model.base_words import lengths_of
 from jointbench.model.floating_base import floating_base_parameters
+from jointbench.model.table import read_table
 from jointbench.recording import Run, injected_faults, open_run
 
 VERB = "info"
@@ -19,11 +29,12 @@ EXAMPLE = "jointbench info runs/2026-05-04T101500Z-cobot6-excitation"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """WHAT: a run or a robot."""
+    """WHAT: a robot, a bench, a run, a model or a plan."""
     parser.add_argument(
         "what",
-        metavar="RUN|ROBOT",
-        help="a run directory, a robot of the library or its file; ROBOT:N: its first N joints",
+        metavar="WHAT",
+        help="a robot of the library or its file (ROBOT:N: its first N joints), a bench file, a run directory, a model "
+        "or a plan",
     )
     parser.add_argument(
         "--base-parameters",
@@ -33,12 +44,106 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Describes a run where there is such a directory, else a robot."""
-    if Path(options.what).is_dir():
-        run = open_run(options.what)
-        return _base_parameters(run.robot, console) if options.base_parameters else _run(run, console)
-    robot = load_robot(options.what)
-    return _base_parameters(robot, console) if options.base_parameters else _robot(robot, console)
+    """Describes what it is given, and the robot of that: joints, limits, drives."""
+    path = Path(options.what)
+    given = _opened(path) or load_robot(options.what)
+    robot = _robot_of(given)
+    if options.base_parameters:
+        if robot is None:
+            raise RobotError(f"the robot of plan {path} is none of the library; name the robot's file instead")
+        return _base_parameters(robot, console)
+    if isinstance(given, Run):
+        result = _run(given, console)
+    elif isinstance(given, Model):
+        result = _model(given, path, console)
+    elif isinstance(given, Excitation):
+        result = _plan(given, path, console)
+    elif isinstance(given, BenchFile):
+        result = _bench(given, console)
+    else:
+        return _robot(given, console)
+    if robot is None:
+        console.say("its robot is none of the library, so that its joints' limits and drives are not known here")
+        return result
+    console.say()
+    return replace(result, fields={**_robot(robot, console).fields, **result.fields})
+
+
+def _opened(path: Path) -> Run | Model | Excitation | BenchFile | None:
+    """What is at a path; None where that is a robot, or nothing.
+
+    Raises:
+        JointbenchError: it is damaged.
+    """
+    if path.is_dir():
+        return open_run(path)
+    if not path.is_file():
+        return None
+    if path.suffix == ".json":
+        text = text_of(path)
+        return load_model(path) if f'"{MODEL_FORMAT}"' in text[:_HEAD] else load_excitation(path)
+    if path.suffix == ".toml" and read_table(path, "robot").is_list("board"):
+        return read_bench_file(path)
+    return None
+
+
+_HEAD = 300
+"""Characters of a model's file in which its format stands."""
+
+
+def _robot_of(given: Run | Model | Excitation | BenchFile | Robot) -> Robot | None:
+    """The robot of what is described; None of a plan for a robot that has no place in the library."""
+    if isinstance(given, Robot):
+        return given
+    if isinstance(given, BenchFile):
+        return load_robot(given.robot)
+    if isinstance(given, Excitation):
+        try:
+            return load_robot(given.robot_name)
+        except RobotError:
+            return None
+    return given.robot
+
+
+def _model(model: Model, path: Path, console: Console) -> Result:
+    runs = [str(run["run"]) for run in fitted_runs(model)]
+    words = [verdict.word for verdict in model.parameter_verdicts]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    errors = ", ".join(f"{n} {e:.1%}" for n, e in zip(model.robot.joint_names, model.fit_relative, strict=True))
+    console.say(f"model {path}: robot {model.robot.name}, fitted to {', '.join(runs)} by {model.estimator}")
+    console.say(f"{len(words)} base parameters: {counts}")
+    console.say(f"torque error of the fit, as a share of the torque: {errors}")
+    console.say(f"verdict: {model.verdict.word} ({model.verdict.reason})")
+    fields = {"kind": "model", "model": path, "runs": runs, "verdict": model.verdict.word}
+    return Result("info", fields=fields)
+
+
+def _plan(plan: Excitation, path: Path, console: Console) -> Result:
+    console.say(f"plan {path}: for robot {plan.robot_name}, {plan.family}, {plan.duration:g} s, seed {plan.seed}")
+    console.say(f"condition number of the base regressor: {plan.condition_number:.4g}")
+    left = [
+        (margins.joint, *(_left(value) for value in (margins.position, margins.velocity, margins.acceleration)),
+         _left(margins.torque))
+        for margins in plan.margins
+    ]  # fmt: skip
+    console.say("left to the limits, as a share of each:")
+    console.say(table(("joint", "position", "velocity", "acceleration", "torque"), left))
+    if plan.not_checked:
+        console.say(f"warning: {plan.not_checked}")
+    fields = {"kind": "plan", "plan": path, "family": plan.family, "duration_s": plan.duration}
+    return Result("info", fields=fields)
+
+
+def _left(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+def _bench(bench: BenchFile, console: Console) -> Result:
+    console.say(f"bench {bench.path}: {bench.name}, robot {bench.robot}, {len(bench.boards)} boards")
+    boards = [{"joint": board.joint, "node": board.node, "url": board.url} for board in bench.boards]
+    console.say(table(("joint", "node", "address"), [[str(value) for value in board.values()] for board in boards]))
+    fields = {"kind": "bench", "bench": bench.path, "boards": boards}
+    return Result("info", fields=fields)
 
 
 def _run(run: Run, console: Console) -> Result:
@@ -59,7 +164,7 @@ def _run(run: Run, console: Console) -> Result:
     ledger = run.ledger.to_dict() if run.ledger else None
     clocks = {joint: clock.to_dict() for joint, clock in run.clocks.items()}
     fields = {
-        "run": run.path, "sha256": run.sha256, "ledger": ledger, "clocks": clocks,
+        "kind": "run", "run": run.path, "sha256": run.sha256, "ledger": ledger, "clocks": clocks,
         "injected_faults": [fault.to_dict() for fault in faults], "warnings": run.warnings,
     }  # fmt: skip
     return Result("info", fields=fields)
@@ -82,9 +187,9 @@ def _robot(robot: Robot, console: Console) -> Result:
     console.say(f"robot {robot.name}: {robot.description} ({robot.source})")
     if robot.base_link is not None:
         console.say(f"  base, free to move: link {robot.base_link.name}, {_mass(robot.base_link)}")
-    for joint in robot.joints:
-        kind = f"{joint.kind}, passive" if joint.passive else joint.kind
-        console.say(f"  {joint.name}: {kind}, link {joint.link.name}, {_mass(joint.link)}")
+    console.say(joints_table(robot))
+    console.say()
+    console.say(drives_table(robot))
     for compensation in robot.compensations:
         console.say(
             f"  {compensation.name}: {compensation.kind} at {', '.join(compensation.joints)}, "
@@ -92,7 +197,48 @@ def _robot(robot: Robot, console: Console) -> Result:
         )
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
-    return Result("info", fields={"robot": robot.name, "joints": robot.joint_names, "warnings": robot.warnings})
+    fields = {"kind": "robot", "robot": robot.name, "joints": robot.joint_names, "warnings": robot.warnings}
+    return Result("info", fields=fields)
+
+
+def joints_table(robot: Robot) -> str:
+    """Each joint with its link and limits; angles in degrees."""
+    rows: list[tuple[str, ...]] = []
+    for joint in robot.joints:
+        turns = joint.kind == "revolute"
+        scale, unit = (np.rad2deg(1.0), "°") if turns else (1e3, " mm")
+        low, high = (scale * limit for limit in joint.position_limits)
+        kind = f"mimics {robot.joints[joint.mimic.joint].name}" if joint.mimic else joint.kind
+        rows.append(
+            (
+                joint.name, f"{kind}, passive" if joint.passive else kind, f"{low:.4g} … {high:.4g}{unit}",
+                f"{scale * joint.velocity_limit:.4g}{unit}/s", f"{scale * joint.acceleration_limit:.4g}{unit}/s²",
+                f"{joint.torque_limit:.4g} {'N·m' if turns else 'N'}", joint.link.name, _mass(joint.link),
+            )
+        )  # fmt: skip
+    heads = ("joint", "kind", "position", "velocity", "acceleration", "torque", "link", "mass")
+    return table(heads, rows)
+
+
+def drives_table(robot: Robot) -> str:
+    """Each motor with its gear, torque constant, current limit and what it measures."""
+    rows = [
+        (
+            drive.name, drive.joint, drive.kind, *(
+                ("–", "–", "–") if drive.kind == "none" else
+                (f"{drive.ratio:g}", f"{drive.torque_constant:g} N·m/A", f"{drive.current_limit:g} A")
+            ),
+            ", ".join(
+                word
+                for word, there in (
+                    ("motor", drive.motor_encoder), ("link", drive.link_encoder), ("torque", drive.torque_sensor),
+                )
+                if there
+            ),
+        )
+        for drive in robot.drive_train.drives
+    ]  # fmt: skip
+    return table(("drive", "joint", "kind", "ratio", "constant", "current", "sensors"), rows)
 
 
 def _mass(link: Link) -> str:

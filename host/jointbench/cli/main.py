@@ -10,15 +10,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from jointbench.checks import Result, is_result
 from jointbench.cli import here
-from jointbench.cli.console import Console
+from jointbench.cli.console import SILENCE_S, Console
+from jointbench.cli.next_step import next_step
 from jointbench.cli.parser import VERBS, build_parser
 from jointbench.errors import FileNotWritten, JointbenchError
 from jointbench.files import write_file
 from jointbench.stopping import exit_code, signals_stop, why_ended
+
+_WAITS = ("completion", "commission", "init", "monitor", "repl")
+"""Verbs that write for a shell, or that wait for a person: nothing is drawn over their lines."""
 
 BUG = 3
 """Exit code of a command that ended by a bug of ours."""
@@ -178,4 +183,9 @@ def _run_verb(options: argparse.Namespace, console: Console) -> Result:
             raise FileNotWritten(f"{file} exists; name another file, or replace it with --force")
     if options.json and Path(options.json).is_file() and not is_result(Path(options.json)):
         raise FileNotWritten(f"--json {options.json} exists and is not a result of an earlier command; name another")
-    return options.module.run(options, console)
+    if options.verb in _WAITS:
+        return options.module.run(options, console)
+    with console.working(f"jointbench {options.verb}", SILENCE_S):
+        result: Result = options.module.run(options, console)
+    command = next_step(options.verb, options, result)
+    return replace(result, last_lines=(*result.last_lines, f"next: {command}")) if command else result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -65,6 +66,11 @@ def module_of(verb: str) -> ModuleType:
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says where help is, instead of all that could be given."""
 
+    def __init__(self, **settings: Any) -> None:
+        """Take lists of numbers for values, as in `--home -0,-90,0`, which argparse itself takes for an option."""
+        super().__init__(**settings)
+        self._negative_number_matcher = _NUMBERS
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and end with exit code 2."""
         joint = " " if message.endswith("?") else "; "
@@ -76,6 +82,10 @@ class Parser(argparse.ArgumentParser):
         near = [match for word in unknown for match in difflib.get_close_matches(word.partition("=")[0], options, 1)]
         meant = f"; did you mean {near[0]}?" if near else ""
         self.error(f"does not know {' '.join(unknown)}{meant}")
+
+
+_NUMBERS = re.compile(r"-[.\d][-+.,\deE]*$")
+"""A negative number, or several with commas between them."""
 
 
 class PrintVersion(argparse.Action):

@@ -99,7 +99,7 @@ def test_a_pipe_gets_a_line_of_progress_every_few_seconds(monkeypatch: pytest.Mo
 
 
 def test_work_that_falls_silent_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_file, "_SILENCE_S", 0.15)
+    monkeypatch.setattr(console_file, "SILENCE_S", 0.15)
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
     console = Console()
     with console.working("recording"):
