@@ -186,7 +186,7 @@ class MotorReference:
 
     Attributes:
         links: where the links shall be.
-        wind_up: lead of the motors at the joint side [rad or m], a spline over time.
+        wind_up: lead of the motors at the joint side, zeros of the encoders included [rad or m], a spline over time.
     """
 
     links: Trajectory
@@ -224,9 +224,13 @@ def gear_stiffness(robot: Robot, stiffness: ArrayLike | None = None) -> Array:
 
 
 def motor_reference(
-    model: Model, trajectory: Trajectory, knot_period: float, stiffness: ArrayLike | None = None
+    model: Model,
+    trajectory: Trajectory,
+    knot_period: float,
+    stiffness: ArrayLike | None = None,
+    zeros: ArrayLike = 0.0,
 ) -> MotorReference:
-    """Reference for the motors with which the links follow a trajectory: q + τ / K.
+    """Reference for the motors with which the links follow a trajectory: q + τ / K + z.
 
     τ is the torque through the gear (`gear_torque`) and K the stiffness of the drive; joints whose stiffness nobody
     knows have no lead. It is of use where positions are measured at the motors, which servos hold to.
@@ -237,6 +241,7 @@ def motor_reference(
         knot_period: time between the knots that boards play [s], between which the lead is a cubic.
         stiffness: of each gear [N·m/rad], inf or NaN where it is not known, shape (n_joints,); None: of the robot's
             drives. `fit_stiffness` identifies it from encoders on both sides.
+        zeros: z, what the motors' encoders read more than the links' at no torque [rad], shape (n_joints,).
 
     Raises:
         FitError: no gear has a stiffness, or one is not above 0.
@@ -248,7 +253,9 @@ def motor_reference(
             "in the robot's file, or identify it from encoders on both sides: `jointbench drives`"
         )
     time = np.linspace(0.0, trajectory.period, round(trajectory.period / knot_period) + 1)
-    return MotorReference(trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gears))
+    return MotorReference(
+        trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gears + np.asarray(zeros))
+    )
 
 
 def position_gain(facts: Sequence[Facts]) -> Array:

@@ -406,29 +406,40 @@ def check_half(half_ratio: Array, joint_names: Sequence[str], modelled: NDArray[
     )
 
 
-def explained_stiffness(
+class ExplainedWindUp(NamedTuple):
+    """What a measured wind-up says of the stiffness that motors shall lead by.
+
+    Attributes:
+        stiffness: of the gears [N·m/rad], inf of each whose lead would leave its link further from the reference than
+            none, shape (n_joints,).
+        zeros: what the motors' encoders read more than the links' at no torque [rad], 0 of gears without a lead.
+        sentences: on each gear whose stiffness is left out.
+    """
+
+    stiffness: Array
+    zeros: Array
+    sentences: tuple[str, ...]
+
+
+def explained_wind_up(
     without: Tracking, reference: MotorReference, joint_names: Sequence[str], stiffness: Array
-) -> tuple[Array, tuple[str, ...]]:
+) -> ExplainedWindUp:
     """Leave out the stiffness of gears whose measured wind-up it does not explain, before their motors lead by it.
 
     The stiffness may be wrong, or the torque through the gear: of a first vertical joint no motion tells the rotor's
-    inertia from that of the links behind the gear. The encoders' zeros are left out of the wind-up. Links without
-    encoders are taken on trust.
+    inertia from that of the links behind the gear. Links without encoders are taken on trust.
 
     Args:
         without: the motion without feed-forward.
         reference: of the motors, with their lead.
         joint_names: of the joints.
         stiffness: of the gears [N·m/rad], inf where not known, shape (n_joints,).
-
-    Returns:
-        The stiffness, inf of each gear whose lead would leave its link further from the reference than none, shape
-        (n_joints,); and a sentence on each of these.
     """
     if without.wind_up is None:
-        return stiffness, ()
+        return ExplainedWindUp(stiffness, np.zeros_like(stiffness), ())
     lead = reference.wind_up(np.minimum(without.time, reference.period))
-    measured, left = (wind_up.std(axis=0) for wind_up in (without.wind_up, without.wind_up - lead))
+    rest = without.wind_up - lead
+    measured, left = without.wind_up.std(axis=0), rest.std(axis=0)
     off = np.isfinite(stiffness) & (left > MOST_WIND_UP * measured)
     sentences = tuple(
         f"the motor of {joint_names[j]} does not lead: a stiffness of {stiffness[j]:.4g} N·m/rad leaves "
@@ -436,7 +447,8 @@ def explained_stiffness(
         "at stiffness_Nm_rad in the robot's file, or identify it anew (`jointbench drives`)"
         for j in np.flatnonzero(off).tolist()
     )
-    return np.where(off, np.inf, stiffness), sentences
+    kept = np.where(off, np.inf, stiffness)
+    return ExplainedWindUp(kept, np.where(np.isfinite(kept), rest.mean(axis=0), 0.0), sentences)
 
 
 def _pooled(values: Sequence[Array]) -> Array:

@@ -39,7 +39,7 @@ from jointbench.identification.proof import (
     Proof,
     Tracking,
     check_half,
-    explained_stiffness,
+    explained_wind_up,
     motion_distance,
     predicted_share,
     tracking,
@@ -266,9 +266,9 @@ def prove(
 
     without = play("without-1", None)
     if isinstance(play.reference, MotorReference):
-        gears, unexplained = explained_stiffness(without, play.reference, robot.joint_names, gears)
-        play.reference = _reference(model, bench, motion, gears)
-        for sentence in unexplained:
+        gears, zeros, sentences = explained_wind_up(without, play.reference, robot.joint_names, gears)
+        play.reference = _reference(model, bench, motion, gears, zeros)
+        for sentence in sentences:
             say(sentence)
     reference = play.reference
     validation = validate(model, open_run(out / "without-1"))
@@ -336,11 +336,11 @@ def _watched(
     return watched
 
 
-def _reference(model: Model, bench: Bench, motion: Excitation, gears: Array) -> Trajectory:
+def _reference(model: Model, bench: Bench, motion: Excitation, gears: Array, zeros: ArrayLike = 0.0) -> Trajectory:
     """Reference for the motors: they lead by the wind-up of the gears whose stiffness is known [N·m/rad]."""
     if not np.isfinite(gears).any():
         return motion
-    return motor_reference(model, motion, bench.facts[0].tick_period * bench.facts[0].knot_ticks, gears)
+    return motor_reference(model, motion, bench.facts[0].tick_period * bench.facts[0].knot_ticks, gears, zeros)
 
 
 def _planned(model: Model, bench: Bench, motion: Trajectory, friction_width: float) -> tuple[Array, Array]:

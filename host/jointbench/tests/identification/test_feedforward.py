@@ -124,6 +124,9 @@ def test_motors_lead_by_the_wind_up_of_the_gears_that_are_known() -> None:
     lead = reference.evaluate(knots)[0] - MOTION.evaluate(knots)[0]
     np.testing.assert_allclose(lead[:, 0], gear_torque(model(), MOTION, knots)[:, 0] / stiffness, atol=1e-12)
     assert not lead[:, 1].any()
+    zeros = motor_reference(model(), MOTION, 0.032, [stiffness, np.nan], [1e-3, 0.0]).evaluate(knots)
+    np.testing.assert_allclose(zeros[0] - reference.evaluate(knots)[0], np.full((301, 2), [1e-3, 0.0]), atol=1e-12)
+    np.testing.assert_allclose(zeros[1], reference.evaluate(knots)[1], atol=1e-9)
     # Of position the velocity, of velocity the acceleration: central differences over 0.2 ms, at some rad/s³.
     step, time = 1e-4, np.linspace(0.5, MOTION.period - 0.5, 40)
     (later, faster, _), (earlier, slower, _) = (reference.evaluate(time + sign * step) for sign in (1.0, -1.0))

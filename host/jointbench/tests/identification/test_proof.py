@@ -16,7 +16,7 @@ from jointbench.identification.proof import (
     Proof,
     Tracking,
     check_half,
-    explained_stiffness,
+    explained_wind_up,
     motion_distance,
 )
 from jointbench.model import load_robot
@@ -113,24 +113,27 @@ def leading(stiffness: float) -> MotorReference:
 @pytest.mark.parametrize("off", [0.6, 1.0, 10.0])  # leaves 0.67, none and 0.9 of the wind-up
 def test_motors_lead_by_a_stiffness_that_explains_the_wind_up(off: float) -> None:
     gears = np.array([5000.0 * off, np.inf])
-    kept, sentences = explained_stiffness(wound_up(5000.0), leading(5000.0 * off), NAMES, gears)
+    kept, zeros, sentences = explained_wind_up(wound_up(5000.0), leading(5000.0 * off), NAMES, gears)
     assert kept == pytest.approx(gears)
+    assert zeros == pytest.approx([0.02, 0.0], abs=1e-6)  # the torque has no mean; only of gears that lead
     assert not sentences
 
 
 def test_motors_do_not_lead_by_a_stiffness_that_does_not_explain_the_wind_up() -> None:
     for true, given in ((5000.0, 2500.0), (-5000.0, 5000.0)):  # half of it; an encoder of the wrong sign
         gears = np.array([given, np.inf])
-        kept, (sentence,) = explained_stiffness(wound_up(true), leading(given), NAMES, gears)
+        kept, zeros, (sentence,) = explained_wind_up(wound_up(true), leading(given), NAMES, gears)
         assert not np.isfinite(kept).any()
+        assert not zeros.any()
         assert f"the motor of j1 does not lead: a stiffness of {given:g} N·m/rad leaves" in sentence
     assert "leaves 2.83 mrad of the 1.41 mrad" in sentence  # 10 N·m / 5000 N·m/rad / √2, twice of it left
 
 
 def test_links_without_encoders_are_taken_on_trust() -> None:
     blind = replace(wound_up(5000.0), wind_up=None)
-    kept, sentences = explained_stiffness(blind, leading(50.0), NAMES, np.array([50.0, np.inf]))
+    kept, zeros, sentences = explained_wind_up(blind, leading(50.0), NAMES, np.array([50.0, np.inf]))
     assert kept[0] == pytest.approx(50.0)
+    assert not zeros.any()
     assert not sentences
 
 
