@@ -126,13 +126,17 @@ class Whiteness:
         if largest <= WHITE_SHARE:
             return f"The residuals are noise: at most {largest:.0%} of their power follows from the rows before."
         listed = ", ".join(f"{name} {share:.0%}" for name, share in known if share > WHITE_SHARE)
-        found = f"Of the residuals' power this follows from the rows before: {listed}"
+        found = (
+            f"What the model leaves over is not only noise: of its power this follows from the rows before: {listed}."
+        )
+        lacks = "The model lacks something there, most often friction: try `jointbench fit RUN --friction choose`"
         if held_out:
-            return f"{found}; beside noise there are errors of the parameters, or what the model leaves out."
-        judgement = "most of it is no noise" if largest > STRUCTURED_SHARE else "not all of it is noise"
+            if largest <= STRUCTURED_SHARE:
+                return f"{found} Beside noise there are errors of the parameters, or what the model leaves out."
+            return f"{found} {lacks}, and judge by the error on this motion."
         return (
-            f"{found}; {judgement}, so the model leaves something out, such as friction or flexibility. The error bars "
-            f"allow for the correlation, but not for what it does on another motion: trust the held-out error."
+            f"{found} {lacks}. The error bars allow for the correlation, but not for what it does on another motion: "
+            f"trust the held-out error."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -171,6 +171,7 @@ def test_the_tables_of_verbs_fit_80_columns(
     assert main(["validate", str(tmp_path / "arm.json"), "runs/other"]) == 0
     main(["compare", str(tmp_path / "arm.json"), str(tmp_path / "other.json"), "--on", "runs/other"])
     said = capsys.readouterr().out.splitlines()
+    assert sum("friction with memory" in line for line in said) == 2  # of two fits: once each
     rules = [k for k, line in enumerate(said) if line.strip() and set(line) <= {" ", "-"}]
 
     assert len(rules) >= 7

@@ -42,20 +42,20 @@ def test_a_folder_of_runs_is_a_history(folder: Path, capsys: pytest.CaptureFixtu
     assert found["sessions"][0]["joints"]["j1"]["temperature_K"] is None
     lines = said.splitlines()
     assert lines[0].split() == ["friction", "[N·m]", "UTC", "°C", "j1", "j2", "j3"]
-    assert "friction has grown: j2; look at grease, bearings" in lines[-1]
-    assert max(map(len, lines[:-1])) <= 80
+    (grown,) = [line for line in lines if "friction has grown: j2; look at grease, bearings" in line]
+    assert max(len(line) for line in lines if line != grown) <= 80
 
 
 def test_what_did_not_change_is_exit_code_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found, said = told(capsys, folder / "a", folder / "b" / "model.json")
     assert (code, found["grown"]) == (0, [])
-    assert said.splitlines()[-1] == "no friction has grown"
+    assert "no friction has grown" in said.splitlines()
 
 
 def test_one_recording_says_what_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, said = told(capsys, folder / "a")
     assert code == 0
-    assert said.splitlines()[-1].startswith("nothing to compare with yet: fit another recording of this robot")
+    assert "\nnothing to compare with yet: fit another recording of this robot" in said
 
 
 def test_a_run_without_a_model_is_told_how_to_get_one(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

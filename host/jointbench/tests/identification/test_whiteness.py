@@ -72,6 +72,7 @@ def test_words_and_what_they_advise():
     assert "j2 2" in found.sentence(("j1", "j2", "j3"))
     assert "j1" not in found.sentence(("j1", "j2", "j3"))
     assert "trust the held-out error" in found.sentence(("j1", "j2", "j3"))
+    assert "most often friction: try `jointbench fit RUN --friction choose`" in found.sentence(("j1", "j2", "j3"))
     alone = whiteness(residual[:, :1], everywhere(residual[:, :1]))
     assert alone.sentence(("j1",)).startswith("The residuals are noise: at most 0% of their power")
 

@@ -73,7 +73,7 @@ def page(source: str) -> Page:
 
 
 def test_verdict_comes_first(page: Page, example: Example) -> None:
-    assert page.by_id["verdict"] == "yes"
+    assert page.by_id["verdict"] == "usable"
     first = [row for row in page.rows if row][1 : 1 + example.model.robot.n_joints]
     assert [row[0] for row in first] == list(example.model.robot.joint_names)
 
@@ -260,7 +260,7 @@ def test_imported_recording_has_no_ledger_and_no_excitation(imported: Example, t
         commands=["./run tx40 recordings --seed 7"],
     )  # fmt: skip
     page = Page(path.read_text(encoding="utf-8"))
-    assert page.by_id["verdict"] == "yes"
+    assert page.by_id["verdict"] == "usable"
     assert "./run tx40 recordings --seed 7" in page.text
     assert "jointbench report" not in page.text
     assert page.text.count("No ledger") == 2
