@@ -107,7 +107,7 @@ def test_a_sound_joint_is_pushed_once_and_a_later_call_reads_what_was_recorded(b
     truth = 101.0
     assert joint.value("ratio by push").value == pytest.approx(truth, rel=0.005)  # half a turn of the motor is seen
     # 1 % is what one of these current sensors may be off, 0.1 % the noise of a second.
-    assert joint.value("measured over asked current").value == pytest.approx(1.0, abs=0.011)
+    assert joint.value("measured/asked current").value == pytest.approx(1.0, abs=0.011)
     before = bench.clock.now_us()
     (again,) = commission(bench, tmp_path, only_wiring=True)
     assert bench.clock.now_us() == before
@@ -198,7 +198,10 @@ def test_the_verb_measures_writes_and_checks(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["commission", str(one_joint), "--write", "own.toml"]) == 0
-    assert "nobody is here to say yes" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "nobody is here to say yes" in said
+    shown = said[said.index("  value ") : said.index("not measured: winding")].splitlines()
+    assert max(map(len, shown)) <= 80
     assert main(["commission", str(one_joint), "--write", "own.toml", "--yes", "--json", "result.json"]) == 0
     values = json.loads(Path("result.json").read_text())["joints"]["j1"]["values"]
     assert values["ratio"]["verdict"] == "agrees"

@@ -222,7 +222,7 @@ def true_values(truth: Mapping[str, Any]) -> dict[str, float]:
     slow = friction_torque(truth["friction"], np.radians(np.linspace(0.05, 2.0, 100)))
     per_current = abs(truth["ratio"] * truth["torque_constant"])
     return {
-        "measured over asked current": truth["current_gain"],
+        "measured/asked current": truth["current_gain"],
         "break-away current": float(slow.max()) * truth["current_gain"] / per_current,
         "ratio": truth["ratio"],
         "coulomb": coulomb,

@@ -89,20 +89,25 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
 
 def values_table(joints: Sequence[CommissionedJoint]) -> str:
-    """Every value with its standard error, what the file says, and a verdict."""
+    """Every value with its standard error, what the file says, and a verdict; below it why some were not measured."""
+    values = [(joint.name, value) for joint in joints for value in joint.values]
     rows = [
         [
-            f"{joint.name} {value.name}",
-            "–" if value.value is None else f"{rounded(value):g}",
-            f"{value.sigma:.2g}" if value.value is not None and value.sigma else "–",
-            value.unit or "–",
+            f"{name} {value.name}",
+            "–" if value.value is None else measured_text(value),
             "–" if value.in_file is None else f"{value.in_file:g}",
-            value.verdict,
+            value.verdict.removeprefix("measured, ").partition(":")[0],
         ]
-        for joint in joints
-        for value in joint.values
+        for name, value in values
     ]
-    return table(("value", "measured", "σ", "unit", "file", ""), rows)
+    lines = [f"  {name} {value.name}: {value.verdict}" for name, value in values if value.value is None]
+    return "\n".join([table(("value", "measured", "file", "verdict"), rows), *lines])
+
+
+def measured_text(value: Value) -> str:
+    """A value with its standard error and unit."""
+    sigma = f" ± {value.sigma:.2g}" if value.sigma else ""
+    return f"{rounded(value):g}{sigma} {value.unit}".rstrip()
 
 
 def say_faults(joints: Sequence[CommissionedJoint], console: Console) -> None:

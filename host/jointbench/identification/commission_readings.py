@@ -347,7 +347,7 @@ def push_values(pushes: Sequence[Push], ratio: float, link_encoder: bool) -> lis
     """Values of a joint by its pushes in both directions: signs, break-away current, load, and a first ratio."""
     values = [Value("motor encoder's sign", 1.0, 0.0, "", 1.0)]
     sense = np.array([push.sense for push in pushes])
-    values.append(Value("measured over asked current", float(sense[:, 0].mean()), float(np.hypot(*sense[:, 1]) / 2.0)))
+    values.append(Value("measured/asked current", float(sense[:, 0].mean()), float(np.hypot(*sense[:, 1]) / 2.0)))
     currents = [push.break_away for push in pushes]
     if len(pushes) == 2 and currents[0] and currents[1]:
         (up, up_sigma), (down, down_sigma) = currents[0], currents[1]
