@@ -76,6 +76,10 @@ def test_from_a_log_to_a_model(jointbench: Program, tmp_path: Path) -> None:
     robot = jb.load_robot("cobot6")
     for seed, name in enumerate(("log.csv", "other.csv")):
         write_log(tmp_path / "empty" / name, robot, seed)
+    assert jointbench("--version").stdout.startswith("jointbench ")
+    demo = jointbench("demo", "cobot6:2", "--out", "demo").stdout
+    assert "verdict: identified" in demo
+    assert (tmp_path / "empty" / "demo" / "report.html").is_file()
     assert "jointbench list" in jointbench("--help").stdout + jointbench("list", "--help").stdout
     assert "cobot6" in jointbench("list").stdout
     jointbench("plan", "cobot6", "--random", "--out", "motion.json")

@@ -38,6 +38,8 @@ def _after_yes(verb: str, options: argparse.Namespace, result: Result) -> tuple[
         return str(found) if found and isinstance(found, (str, Path)) else otherwise
 
     match verb:
+        case "demo":
+            return "export", value("model", "MODEL"), "--out", "arm.urdf"
         case "list":
             return ("check", options.bench) if options.bench else ("info", "ROBOT")
         case "info":

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 VERBS: Mapping[str, str] = {
+    "demo": "demo",
     "list": "list_",
     "info": "info",
     "init": "init",
