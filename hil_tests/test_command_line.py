@@ -110,6 +110,16 @@ def test_its_model_gets_a_report(ran: Ran, model: str, tmp_path: Path) -> None:
     assert "share samples" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def joined_rows(said: str) -> dict[str, list[str]]:
+    """Cells of each joint, of all tables that a wide one became, and of their heads."""
+    rows: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        first, *cells = line.replace(" MHz", "MHz").split() or [""]
+        if line.startswith("  ") and re.fullmatch(r"j\d+|joint", first):
+            rows.setdefault(first, [first]).extend(cells)
+    return rows
+
+
 @pytest.mark.parametrize("like", [COBOT, COBOT_BUS])
 def test_list_shows_each_boards_word_and_its_trouble(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], like: Path, emulator: str
@@ -120,18 +130,17 @@ def test_list_shows_each_boards_word_and_its_trouble(
     bench_file = bench_with_program(tmp_path / "2", "j2", variation("wire.SCHEMA_HASH = 0x12345678"), bench_file)
     with virtual_bench(bench_file, plant="ideal", modules=4, out=tmp_path / "sim") as live:
         assert main(["list", str(live), "--json", str(tmp_path / "list.json")]) == 1
-        said = capsys.readouterr().out.splitlines()
-        assert said[0].split()[:8] == ["joint", "node", "port", "kind", "uid", "firmware", "wire", "schema"]
-        rows = {line.split()[0]: line.replace(" MHz", "MHz").split() for line in said[2:6]}
+        said = capsys.readouterr().out
+        rows = joined_rows(said)
+        assert rows["joint"][:8] == ["joint", "node", "port", "kind", "uid", "firmware", "wire", "schema"]
         assert rows["j1"][3] == KINDS[emulator]
         clock_MHz = {"unix:": "–", "qemu:": "25MHz"}[emulator]
         assert rows["j1"][5:11] == ["1.1.0", WIRE, "same", "DISARMED", "POWER_ON", clock_MHz]
         assert int(rows["j1"][11], 16) != int(rows["j4"][11], 16)  # facts of each joint are part of it
         assert rows["j2"][6:9] == [WIRE, "other", "DISARMED"]
         assert rows["j3"][3:] == ["–"] * 9
-        troubles = "\n".join(said[6:])
-        assert f"j2 (node 2): speaks wire {WIRE} with schema 12345678, this host" in troubles
-        assert "j3 (node 3): no answer to HELLO" in troubles
+        assert f"j2 (node 2): speaks wire {WIRE} with schema 12345678, this host" in said
+        assert "j3 (node 3): no answer to HELLO" in said
         boards = json.loads((tmp_path / "list.json").read_text(encoding="utf-8"))["boards"]
         assert [bool(board["trouble"]) for board in boards] == [False, True, True, False]
         assert boards[0]["schema_hash"] != boards[1]["schema_hash"] == "12345678"
@@ -200,7 +209,7 @@ def test_check_goes_on_without_boards_that_are_not_there(tmp_path: Path, capsys:
     assert "not fit to move: j2, j3\n" in said
     assert "NO  j2, firmware: speaks wire" in said
     assert "NO  j3, answer: no answer to HELLO" in said
-    (row,) = [line.split() for line in said.splitlines() if line.startswith("  j4 ")]
+    row = joined_rows(said)["j4"]
     assert "NO" not in row
 
 

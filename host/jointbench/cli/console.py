@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -164,7 +164,8 @@ class Console:
                 now = time.monotonic()
                 shown = self._working[-1] is ended and now - began >= silence
                 if shown and now - self._last_told > SILENCE_S:
-                    self._draw(now, f"{text}, {time_text(now - began)}")
+                    with suppress(OSError):  # nobody reads it: whoever does the work will notice
+                        self._draw(now, f"{text}, {time_text(now - began)}")
 
         drawing = threading.Thread(target=draw, daemon=True)
         drawing.start()

@@ -13,6 +13,7 @@ import pytest
 from jointbench.cli import console as console_file
 from jointbench.cli.console import WORDS, Console, compiling_told, table
 from jointbench.cli.main import main
+from jointbench.cli.parser import module_of
 
 SAYS = """
 import sys, time
@@ -179,3 +180,41 @@ def test_the_tables_of_verbs_fit_80_columns(
         assert max(map(len, said[k - 1 : k + 3])) <= 80, said[k - 1 : k + 3]
     for units in ("N·m·s/rad", "kg·m²", "rms [N·m]"):
         assert units in "\n".join(said)
+
+
+def test_of_work_within_work_the_innermost_is_shown_and_the_outer_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console_file, "_LINE_S", 0.05)
+    monkeypatch.setattr(console_file, "_REDRAW_S", 0.05)
+    console = Console()
+    with console.working("outer", silence=10.0), console.working("inner"):
+        time.sleep(0.4)
+    assert set(told_of(capsys)) == {"inner"}
+    with console.working("outer"):
+        with console.working("inner"):
+            time.sleep(0.4)
+        time.sleep(0.4)
+    lines = told_of(capsys)
+    assert lines == sorted(lines)  # all of "inner" before all of "outer"
+    assert {"inner", "outer"} == set(lines)
+
+
+def told_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+
+
+def test_a_verb_that_takes_more_than_a_second_shows_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    info = module_of("info")
+    real = info.run
+
+    def slow(options: object, console: Console) -> object:
+        time.sleep(1.6)
+        return real(options, console)
+
+    monkeypatch.setattr(info, "run", slow)
+    monkeypatch.setattr(console_file, "_LINE_S", 0.05)
+    assert main(["info", "cobot6"]) == 0
+    assert "jointbench info, " in capsys.readouterr().err
