@@ -227,7 +227,7 @@ def _break_away(motor: Array, current: Array, period: float, direction: int) -> 
         return None
     first, second = (direction * float(mean[rows[0]]) for rows in passed)
     noise = float(np.std(current[: half * 10]))
-    return second, float(np.hypot(second - first, noise))
+    return 0.5 * (first + second), float(np.hypot(second - first, noise))
 
 
 def _link_per_motor(motor: Array, link: Array) -> tuple[float, float, float] | None:
