@@ -68,7 +68,7 @@ def _after_yes(verb: str, options: argparse.Namespace, result: Result) -> tuple[
             return "export", "MODEL", "--out", "arm.urdf"
         case "validate" | "watch" | "prove":
             model = options.model[0] if isinstance(options.model, list) else options.model
-            return "report", str(model), "RUN"
+            return "report", str(model), "RUN", *([options.run] if verb == "validate" else [])
         case "compare":
             return "report", options.a, options.b
         case "history":

@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says where help is, instead of all that could be given."""
 
     def __init__(self, **settings: Any) -> None:
-        """Take lists of numbers for values, as in `--home -0,-90,0`, which argparse itself takes for an option."""
+        """Take lists of numbers for values, as in `--center-mm -0,-90,0`, which argparse itself takes for an option."""
         super().__init__(**settings)
         self._negative_number_matcher = _NUMBERS
 
