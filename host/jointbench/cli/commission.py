@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
-from jointbench.errors import FileError, FileNotWritten
+from jointbench.errors import FileError
 
 if TYPE_CHECKING:
     from jointbench.identification.commission import CommissionedJoint
     from jointbench.identification.commission_readings import Value
 
 VERB = "commission"
+WRITES = ("write",)
 EXAMPLE = "jointbench commission bench.toml; jointbench commission bench.toml --check"
 WHEN_STOPPED = "motors are off; what was done is kept, and the same command goes on behind it"
 
@@ -148,7 +149,6 @@ def write_values(
 
     Raises:
         FileError: with these values the file would hold no robot; nothing is written.
-        FileNotWritten: --write names a file that is there.
     """
     from jointbench.files import write_file
     from jointbench.model import load_robot
@@ -167,8 +167,6 @@ def write_values(
             "the bench file"
         )
         return None
-    if options.write and target.exists():
-        raise FileNotWritten(f"{target} exists; name another file by --write")
     for name, values in news.items():
         console.say(f"  {name}: " + ", ".join(f"{key} = {value:g}" for key, value in values.items()))
     if not options.yes and not _says_yes(target, console):

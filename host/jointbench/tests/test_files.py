@@ -27,7 +27,8 @@ HOST = Path(jointbench.__file__).parent
 OTHERS = {
     "files.py": "what all others use",
     "bench/flash/board_files.py": "the file system of an emulated board, cut off at any write by tests of its own",
-    "bench/flash/image.py": "a folder of the compiler, and the first content of an emulated board's file system",
+    "bench/flash/compiler.py": "a folder of the compiler",
+    "bench/flash/image.py": "the first content of an emulated board's file system",
     "bench/monitor/server.py": "who serves a bench now: for this user alone, and of no use after a restart",
     "recording/recorder.py": "frames and events, appended as they come",
     "testing/report.py": "copies of logs that are kept where they were",

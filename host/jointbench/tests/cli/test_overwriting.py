@@ -30,6 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["export", "cobot6"], "--out"),
         (["convert", "runs/none"], "--out"),
         (["residual", "runs/none"], "--picture"),
+        (["prove", "none.json", "none.toml"], "--report"),
+        (["commission", "none.toml"], "--write"),
     ],
 )
 def test_a_named_file_that_is_there_asks_for_force(
@@ -43,7 +45,8 @@ def test_a_named_file_that_is_there_asks_for_force(
 
 def test_every_verb_that_writes_takes_force() -> None:
     writing = {verb for verb in VERBS if getattr(module_of(verb), "WRITES", ())}
-    assert writing == {"init", "assemble", "plan", "sweep", "fit", "stance", "report", "export", "convert", "residual"}
+    on_benches = {"assemble", "commission", "prove"}
+    assert writing == {*on_benches, "init", "plan", "sweep", "fit", "stance", "report", "export", "convert", "residual"}
 
 
 def test_a_result_replaces_an_earlier_result_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
