@@ -235,7 +235,7 @@ def test_a_foots_four_cells_are_streamed_with_their_age(board: Any) -> None:
     np.testing.assert_array_equal(np.diff(age)[np.diff(age) != 1] < 0, True)  # it counts up until there is a new one
     # The slowest oscillator is 3 % slow: 12.9 ms a conversion, in steps of the four ticks in which each is looked at.
     assert np.diff(fresh).mean() == pytest.approx(12.9, abs=0.6)
-    assert np.diff(fresh).min() >= 9
+    assert np.diff(fresh)[1:].min() >= 9  # the first conversion had been waiting for the board to look
     assert np.diff(fresh).max() <= 17
 
 
