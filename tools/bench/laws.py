@@ -148,13 +148,13 @@ def outcome_table(outcomes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> st
     """A row for each recording and version."""
     rows = [
         [
-            recording, version, f"{each['seconds']:.1f}", f"{each['cpu_seconds']:.1f}", each["estimator"],
+            f"{recording}, {version}", f"{each['seconds']:.1f}", f"{each['cpu_seconds']:.1f}", each["estimator"],
             _percent(each["moving"]), _percent(each["all"]), " ".join(each["laws"]),
         ]
         for recording, of in outcomes.items()
         for version, each in of.items()
     ]  # fmt: skip
-    heads = ("recording", "version", "time [s]", "CPU [s]", "estimator", "error, moving [%]", "all rows [%]", "laws")
+    heads = ("recording, version", "time [s]", "CPU [s]", "estimator", "error, moving [%]", "all rows [%]", "laws")
     return table(heads, rows)
 
 

@@ -33,9 +33,9 @@ def test_a_worse_or_slower_choice_fails() -> None:
 
 
 def test_the_table_has_both_versions() -> None:
-    lines = laws.outcome_table({"demo": {"before": OUTCOME, "now": OUTCOME}}).splitlines()
-    assert [line.split()[1] for line in lines[2:]] == ["before", "now"]
-    assert "stribeck makkar" in lines[2]
+    text = laws.outcome_table({"demo": {"before": OUTCOME, "now": OUTCOME}})
+    assert text.count("demo, before") == text.count("demo, now") >= 1
+    assert text.count("stribeck makkar") == 2
 
 
 def test_a_folder_without_recordings_and_a_commit_that_is_none_are_named(tmp_path: Path, capsys) -> None:

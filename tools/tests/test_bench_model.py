@@ -353,9 +353,11 @@ def test_checks_hold_the_issues_limits() -> None:
 
 
 def test_tables_hold_every_row() -> None:
-    assert "20000" in excitation.first_table([FIRST, FIRST])
-    assert excitation.first_table([FIRST, FIRST]).count("\n") == 3
-    assert excitation.plan_table([PLAN], [FIRST]).count("\n") == 2
+    """Below heads and rule, of the first of the tables that a wide one becomes."""
+    first = excitation.first_table([FIRST, FIRST]).partition("\n\n")[0]
+    assert "20000" in first
+    assert first.count("\n") == 3
+    assert excitation.plan_table([PLAN], [FIRST]).partition("\n\n")[0].count("\n") == 2
 
 
 MINE = friction.Found(rms_to_true=0.05, r_squared=0.95, squares=9.0, seconds=0.004)
