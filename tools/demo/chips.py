@@ -63,7 +63,7 @@ def tell(stage: Stage, kind: str) -> Story:
     say_judgement(stage, model, judged)
     stage.console.say()
     stage.console.say(f"parameters on {stage.board} (A) and on {kind}: (B), σ of B - A is √(σ_A² + σ_B²):")
-    stage.console.say(parameters_table(comparison))
+    stage.console.say(parameters_table(comparison, robot))
     largest = int(np.argmax(np.abs(comparison.in_sigma)))
     stage.console.say(f"largest: {comparison.names[largest]}, {comparison.in_sigma[largest]:+.2f} σ")
     stage.console.say(f"{comparison.answer}: {comparison.reason}")
