@@ -109,8 +109,8 @@ def test_an_upright_first_joint_in_slow_motion_is_not_observable(tmp_path: Path,
     words = {name: motor["verdict"] for name, motor in told["motors"].items()}
     assert words == {"j1": "not observable", "j2": "identified", "j3": "identified"}
     assert told["motors"]["j1"]["torque_constant"] is None
-    (row,) = [line for line in said.splitlines() if line.split()[:1] == ["j1"]]
-    assert row.endswith("not observable")
+    rows = [line for line in said.splitlines() if line.split()[:1] == ["j1"]]  # of a table that became several
+    assert rows[-1].endswith("not observable")
     assert "verdict: 2 of 3 torque constants are known, if what was given" in said
     assert "j1.torque_constant: not observable (the payload changes this motor's torque by " in said
 

@@ -249,7 +249,7 @@ def test_model_that_does_not_predict_gets_a_no(two_joints: Example, tmp_path: Pa
     half = dataclasses.replace(two_joints.model, parameters=0.5 * two_joints.model.parameters)
     validation = validate(half, two_joints.verification_run)
     page = Page(report_of(two_joints, tmp_path, model=half, validation=validation))
-    assert page.by_id["verdict"] == "no"
+    assert page.by_id["verdict"] == "not usable"
     assert "j1, j2 are refused" in page.text
     assert any(row[0] == "j1" and "above 30\u00a0%" in row[7] for row in page.rows if len(row) == 8)
 
