@@ -1,6 +1,7 @@
 """Commissioning on emulated boards: wrong wiring is named within 5°, and values are those of the plant."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from jointbench.bench import Bench, Progress, open_bench
 from jointbench.bench.single_motor import JointMotion, OwnLimits, play_alone, why_not_alone
 from jointbench.cli.main import main
 from jointbench.errors import RobotError
-from jointbench.identification.commission import changes, commission
+from jointbench.identification.commission import CommissionedJoint, changes, commission
 from jointbench.identification.commission_readings import ADVICE, Push, Value, judge_push, push_currents, read_push
 from jointbench.model import load_robot
 from jointbench.recording import open_run
@@ -43,6 +44,18 @@ def bench(one_joint: Path) -> Iterator[Bench]:
         bench.connect()
         bench.configure()
         yield bench
+
+
+@pytest.fixture(scope="module")
+def pushed(one_joint: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommissionedJoint]:
+    """A folder with the pushes of the one joint, and what they showed."""
+    folder = tmp_path_factory.mktemp("pushed")
+    with open_bench(one_joint) as bench:
+        bench.connect()
+        bench.configure()
+        (joint,) = commission(bench, folder, only_wiring=True)
+        assert bench.boards[0].state is not State.RUNNING
+    return folder, joint
 
 
 def nowhere(time: Array) -> tuple[Array, Array, Array]:
@@ -99,17 +112,18 @@ def test_a_value_is_judged_by_its_own_sigma() -> None:
     assert Value("ratio", why_not="there is no link encoder").verdict == "not measured: there is no link encoder"
 
 
-def test_a_sound_joint_is_pushed_once_and_a_later_call_reads_what_was_recorded(bench: Bench, tmp_path: Path) -> None:
-    (joint,) = commission(bench, tmp_path, only_wiring=True)
+def test_a_sound_joint_is_pushed_once_and_a_later_call_reads_what_was_recorded(
+    bench: Bench, pushed: tuple[Path, CommissionedJoint]
+) -> None:
+    folder, joint = pushed
     assert joint.fault is None
     assert joint.moved < FIVE_DEGREES
-    assert bench.boards[0].state is not State.RUNNING
     truth = 101.0
     assert joint.value("ratio by push").value == pytest.approx(truth, rel=0.005)  # half a turn of the motor is seen
     # 1 % is what one of these current sensors may be off, 0.1 % the noise of a second.
     assert joint.value("measured/asked current").value == pytest.approx(1.0, abs=0.011)
     before = bench.clock.now_us()
-    (again,) = commission(bench, tmp_path, only_wiring=True)
+    (again,) = commission(bench, folder, only_wiring=True)
     assert bench.clock.now_us() == before
     assert again == joint
     assert changes((joint,), (again,)) == ()
@@ -139,10 +153,13 @@ def test_ctrl_c_switches_the_motor_off_and_the_step_counts_as_not_done(bench: Be
     assert [path.name for path in joint.runs] == ["push-up-2"]
 
 
-def test_no_motion_goes_farther_than_the_bench_file_allows(bench: Bench, tmp_path: Path) -> None:
+def test_no_motion_goes_farther_than_the_bench_file_allows(
+    bench: Bench, tmp_path: Path, pushed: tuple[Path, CommissionedJoint]
+) -> None:
     assert bench.robot.name == "cobot6:1"
     narrow = replace(bench.file.terms, limits={"position_rad": np.radians(3.0)})
     bench.file = replace(bench.file, terms=narrow)
+    shutil.copytree(pushed[0], tmp_path, dirs_exist_ok=True)
     (joint,) = commission(bench, tmp_path)
     assert "the bench's file allows 3°" in joint.value("ratio").verdict
     assert "the bench's file allows 3°" in joint.value("coulomb").verdict
