@@ -48,15 +48,15 @@ def pytest_collect_file(file_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def place_of_example(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> None:
-    """Give a doctest `jb`, and the files where it speaks of them; other tests nothing."""
+    """Give a doctest `jb` and a folder of its own, with files where it speaks of them; other tests nothing."""
     if not isinstance(request.node, pytest.DoctestItem):
         return
     doctest_namespace["jb"] = jointbench
+    folder: Path = request.getfixturevalue("tmp_path")
+    request.getfixturevalue("monkeypatch").chdir(folder)
     code = "".join(example.source for example in request.node.dtest.examples)
     if any(f'"{name}"' in code for name in NAMES):
-        folder: Path = request.getfixturevalue("tmp_path")
         shutil.copytree(request.getfixturevalue("files_of_examples"), folder, dirs_exist_ok=True)
-        request.getfixturevalue("monkeypatch").chdir(folder)
 
 
 @pytest.fixture(scope="session")

@@ -8,15 +8,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.bench import Trajectory
-from jointbench.identification import Model
-from jointbench.identification.feedforward import FRICTION_WIDTH, torque_parts
-from jointbench.identification.proof import Proof
-from jointbench.model.units import torque_unit
-from jointbench.results.content import Fact, Panel
-from jointbench.results.digits import NOT_A_NUMBER, fixed, percent
-from jointbench.results.joint_panels import panel_of, panel_style
-from jointbench.results.pages import render
-from jointbench.results.panels import (
+from jointbench.drawing import (
     BINS,
     PALETTE,
     draw_torques,
@@ -27,6 +19,14 @@ from jointbench.results.panels import (
     stack,
     thin,
 )
+from jointbench.identification import Model
+from jointbench.identification.feedforward import FRICTION_WIDTH, torque_parts
+from jointbench.identification.proof import Proof
+from jointbench.model.units import torque_unit
+from jointbench.results.content import Fact, Panel
+from jointbench.results.digits import NOT_A_NUMBER, fixed, percent
+from jointbench.results.joint_panels import panel_of, panel_style
+from jointbench.results.pages import render
 
 _MILLI = 1e3
 _ROW = 26.0  # height of a joint's row in the picture of shares, in SVG units
