@@ -23,12 +23,16 @@ from jointbench.recording.run_directory import (
     ROBOT_URDF,
     SCHEMA,
     create_run_directory,
+    expand,
+    is_pattern,
+    local_directory,
+    local_run,
     read_provenance,
     read_result,
+    run_name,
     schema_said,
     toml_text,
 )
-from jointbench.recording.run_url import expand, is_pattern, local_directory, local_run, run_name
 from jointbench.recording.samples import Samples
 from jointbench.recording.seal import edit_sentence, file_sha256
 

@@ -8,11 +8,17 @@ from pathlib import Path
 from jointbench.errors import FileError
 from jointbench.recording.bag_log import first_messages, is_bag, read_bag_table
 from jointbench.recording.csv_log import look_at_csv, read_csv_table
-from jointbench.recording.lerobot_log import first_frames, is_dataset, read_dataset_table
 from jointbench.recording.log_table import LOOKED_AT, FirstRows, LogTable, whole_rows
 from jointbench.recording.mapping import LogFile
 from jointbench.recording.matlab_log import MATLAB, first_samples, read_matlab_table
-from jointbench.recording.parquet_log import PARQUET, first_rows, read_parquet_table
+from jointbench.recording.parquet_log import (
+    PARQUET,
+    first_frames,
+    first_rows,
+    is_dataset,
+    read_dataset_table,
+    read_parquet_table,
+)
 
 
 def is_log(path: Path) -> bool:

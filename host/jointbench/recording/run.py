@@ -30,8 +30,7 @@ from jointbench.recording.run_directory import (
     read_result,
     read_robot,
 )
-from jointbench.recording.sample_columns import Column, columns_of, joint_unit
-from jointbench.recording.samples import Samples, read_samples, write_samples
+from jointbench.recording.samples import Column, Samples, columns_of, joint_unit, read_samples, write_samples
 from jointbench.recording.seal import (
     MEASURED,
     Change,

@@ -15,7 +15,7 @@ from jointbench.errors import FileError
 from jointbench.files import json_values, text_of
 from jointbench.memory_mapping import chunks, read_rows, scratch_array
 from jointbench.recording import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA, Run, Samples
-from jointbench.recording.sample_columns import Column, columns_of
+from jointbench.recording.samples import Column, columns_of
 from jointbench.signals import BoardFilter
 
 FORMAT = "jointbench run"

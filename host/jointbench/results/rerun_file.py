@@ -13,7 +13,7 @@ from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.memory_mapping import chunks
 from jointbench.recording import Run
-from jointbench.recording.sample_columns import Column
+from jointbench.recording.samples import Column
 from jointbench.results.converted_run import About, rows_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from jointbench.extras import need
 from jointbench.files import json_values, regular_file, replacing, text_of, write_file
 from jointbench.memory_mapping import chunks, release_pages
 from jointbench.recording import Run, Samples
-from jointbench.recording.sample_columns import Column
+from jointbench.recording.samples import Column
 from jointbench.results.converted_run import About, about_text, empty_fields, read_about, rows_of
 
 _DATATYPES = {"float64": "double", "int64": "long", "bool": "boolean"}

@@ -15,9 +15,8 @@ from pyarrow import parquet
 from jointbench.errors import FileError
 from jointbench.model import load_robot
 from jointbench.recording import import_csv, propose_mapping
-from jointbench.recording.lerobot_log import read_dataset_table
 from jointbench.recording.mapping import LogFile
-from jointbench.recording.parquet_log import read_parquet_table
+from jointbench.recording.parquet_log import read_dataset_table, read_parquet_table
 
 FPS, FRAMES, EPISODES = 50, 90, 3
 JOINTS = load_robot("cobot6").joint_names

@@ -12,7 +12,7 @@ import pytest
 
 from jointbench.errors import FileError
 from jointbench.recording import import_csv, propose_mapping
-from jointbench.recording.long_csv_log import find_layout, pivot
+from jointbench.recording.csv_log import find_layout, pivot
 from jointbench.recording.mapping import LongLayout
 from jointbench.tests.recording.test_proposal import DQ, JOINTS, TAU, TIME, Q, write_arm
 

@@ -8,7 +8,7 @@ import pytest
 
 from jointbench.errors import MissingExtra, RunError
 from jointbench.recording import open_run
-from jointbench.recording.run_url import expand, local_directory, local_run, run_name
+from jointbench.recording.run_directory import expand, local_directory, local_run, run_name
 from jointbench.tests.identification.test_fleet import make_run, true_parameters
 
 fsspec = pytest.importorskip("fsspec")
