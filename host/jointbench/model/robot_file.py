@@ -12,7 +12,6 @@ from jointbench.arrays import IDENTITY, Vector3
 from jointbench.errors import RobotError
 from jointbench.model.compensation import KINDS as COMPENSATION_KINDS
 from jointbench.model.drive import Drive
-from jointbench.model.drive_tables import UNITS, Units, check_torque, read_couplings, read_drive, with_coupling_ratios
 from jointbench.model.joint import (
     CORNERS,
     HERE,
@@ -28,8 +27,19 @@ from jointbench.model.joint import (
     modified_dh,
     standard_dh,
 )
-from jointbench.model.link_tables import read_body, read_inertia, read_link, read_link_kind
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
+from jointbench.model.robot_tables import (
+    UNITS,
+    Units,
+    check_torque,
+    read_body,
+    read_couplings,
+    read_drive,
+    read_inertia,
+    read_link,
+    read_link_kind,
+    with_coupling_ratios,
+)
 from jointbench.model.table import Table, read_table
 from jointbench.model.tolerances import read_tolerances
 from jointbench.model.urdf import read_urdf
