@@ -14,12 +14,13 @@ from jointbench.excitation.objectives.information import Information, WeakParame
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.plan import (
     DEFAULT_STARTS,
+    as_excitation,
     check_samples,
+    load_excitation,
     plan_excitation,
     plan_speed_sweep,
     random_excitation,
 )
-from jointbench.excitation.plan_file import as_excitation, load_excitation
 from jointbench.excitation.search.multistart import local_search, worker_pool
 from jointbench.excitation.search.problem import ExcitationProblem
 from jointbench.excitation.search.sqp import solve_qp
