@@ -1,6 +1,5 @@
 """A biped's inertia from the forces under the foot it stands on, without any joint's torque or friction."""
 
-from jointbench.identification.zero_moment_point.balance_tracking import BalanceTracking, planned_point
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, load_stance_estimate
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
 from jointbench.identification.zero_moment_point.published_methods import (
@@ -9,7 +8,13 @@ from jointbench.identification.zero_moment_point.published_methods import (
     joint_torque_estimate,
     projected_newton,
 )
-from jointbench.identification.zero_moment_point.recorded_stance import StanceSettings, contact_of_run, stance_of_run
+from jointbench.identification.zero_moment_point.recorded_stance import (
+    BalanceTracking,
+    StanceSettings,
+    contact_of_run,
+    planned_point,
+    stance_of_run,
+)
 from jointbench.identification.zero_moment_point.reduced_parameters import (
     ReducedParameters,
     mean_distance,
