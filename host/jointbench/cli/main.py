@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from jointbench.checks import Result, is_result
-from jointbench.cli import here
 from jointbench.cli.console import SILENCE_S, Console
-from jointbench.cli.next_step import next_step
+from jointbench.cli.next_step import next_step, show_here
 from jointbench.cli.parser import VERBS, build_parser
 from jointbench.errors import FileNotWritten, JointbenchError
 from jointbench.files import write_file
@@ -152,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return bug("jointbench", error, Console())
     if options.verb is None:
-        return carry_out("jointbench", options, here.run)
+        return carry_out("jointbench", options, show_here)
     state: str = getattr(options.module, "WHEN_STOPPED", "")
     return carry_out(f"jointbench {options.verb}", options, _run_verb, when_stopped=state)
 

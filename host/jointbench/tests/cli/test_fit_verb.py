@@ -10,8 +10,8 @@ import pytest
 
 from jointbench.cli import fit as verb
 from jointbench.cli import fit_options
+from jointbench.cli.fit import apart_text, is_fleet
 from jointbench.cli.fit_options import asked_friction
-from jointbench.cli.fleet import apart_text, is_fleet
 from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
 from jointbench.errors import FitError

@@ -21,8 +21,8 @@ from jointbench.cli import plan as verb
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
+from jointbench.cli.plan import ALPHABET, Curve, braille, braille_plot
 from jointbench.cli.plan_options import stance_prior_of
-from jointbench.cli.plan_tables import ALPHABET, Curve, braille, braille_plot
 from jointbench.errors import ExcitationError
 from jointbench.excitation import Excitation, Workspace, load_excitation, random_excitation
 from jointbench.identification import Verdict, fit

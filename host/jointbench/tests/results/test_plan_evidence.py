@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from jointbench import extras
-from jointbench.cli.plan_tables import plan_text
+from jointbench.cli.plan import plan_text
 from jointbench.drawing import PALETTE, house_style
 from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.excitation import (
