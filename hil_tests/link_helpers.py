@@ -1,4 +1,4 @@
-"""What the tests of the link share: a short motion, and benches with one board that is not as it should be."""
+"""Short motions and their recording for tests on a bench, and benches with one board that is not as it should be."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +21,9 @@ NURSING_ARM = HERE / "benches" / "nursing_arm.toml"
 NURSING_DUAL = HERE / "benches" / "nursing_dual.toml"
 REHAB_ARM = HERE / "benches" / "rehab_arm.toml"
 REHAB_PLANT = HERE / "virtual_bench" / "plants" / "rehab_arm.toml"
+
+WAY = 0.1  # [rad], of each joint, or what the bench allows
+PERIOD = 1.024  # [s], a whole number of knot steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +145,21 @@ def ask_bench(bench: Bench, request: dict[str, Any]) -> dict[str, Any]:
         clock = clock.clock
     assert isinstance(clock, LockstepClock)
     return clock.ask(request)
+
+
+def at_rest(bench: Bench, period: float) -> Wave:
+    """Every joint held where it is."""
+    return Wave(bench.positions(), np.zeros(bench.robot.n_joints), period)
+
+
+def small_wave(bench: Bench, way: float = WAY, period: float = PERIOD) -> Wave:
+    """Every joint there and back by `way` [rad], or as far as bench and robot allow, towards its window's middle."""
+    start, way = bench.positions(), min(way, 0.9 * bench.file.terms.limits.get("position_rad", way))
+    middle = bench.robot.position_limits.mean(axis=1)
+    return Wave(start, np.where(start > middle, -1.0, 1.0) * np.minimum(way, widest_way(bench, period)), period)
+
+
+def record(bench: Bench, motion: Wave, folder: Path, repeats: int = 1) -> Run:
+    """Play a motion and record it."""
+    bench.play(motion, repeats, Recorder(folder, bench.provenance(repeats=repeats)))
+    return open_run(folder)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hil_tests.link_helpers import record, small_wave
 from hil_tests.suite.driven_joint import KNOTS, DrivenJoint
-from hil_tests.suite.motions import record, small_wave
 from jointbench.bench import Bench
 from jointbench.testing import deterministic, functional, needs
 from jointbench.testing.roles import Role, run_roles

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hil_tests.link_helpers import ask_bench
-from hil_tests.suite.motions import at_rest, record
+from hil_tests.link_helpers import ask_bench, at_rest, record
 from jointbench.arrays import Array
 from jointbench.bench import Bench, Board, BoardClock, Exchange, board_clock, tie_by_pulses
 from jointbench.recording import decode_recording

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hil_tests.suite.motions import record, small_wave
+from hil_tests.link_helpers import record, small_wave
 from jointbench.bench import Bench
 from jointbench.identification import FitSettings, fit
 from jointbench.recording import examine

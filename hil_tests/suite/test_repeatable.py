@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_tests.suite.motions import record, small_wave
+from hil_tests.link_helpers import record, small_wave
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import open_bench, read_bench_file
 from jointbench.testing import BenchUnderTest, deterministic, needs

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_tests.suite.motions import at_rest, record
+from hil_tests.link_helpers import at_rest, record
 from jointbench.bench import Bench
 from jointbench.testing import functional, needs
 from jointwire import Frame, stack_samples

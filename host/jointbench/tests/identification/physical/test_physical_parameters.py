@@ -1,4 +1,5 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import clarabel
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jointbench.arrays import IDENTITY
+from jointbench.arrays import IDENTITY, Array
 from jointbench.errors import FitError, NumericalError, ShapeError
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.physical.problem import PhysicalProblem
@@ -29,13 +30,57 @@ from jointbench.model import (
     with_passive,
 )
 from jointbench.tests.excitation.random_robots import random_tree
-from jointbench.tests.identification.physical.cases import noisy_case
 
 COBOT = load_robot("cobot6")
 NOMINAL = reference_bodies(COBOT).parameters.ravel()
 PRIORS = ("uniform", "observability", "log_det")
 FEW_NOISE, MUCH_NOISE = 1e-4, 0.03
 """Shares of the torque: with the first, estimates of cobot6 are possible as they are, with the second never."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An estimate, the true parameters it is of, and the data: rows and torques divided by σ."""
+
+    estimate: BaseEstimate
+    truth: Array
+    rows: Array
+    torque: Array
+
+
+def possible_truth(robot: Robot, rng: np.random.Generator, spread: float = 0.2) -> Array:
+    """Links that are the robot's own bodies, each deformed at random, and positive friction and rotor inertia."""
+    bodies = reference_bodies(robot)
+    links = np.zeros((robot.n_links, 10))
+    for link, matrix in zip(bodies.links, bodies.matrices, strict=True):
+        root = np.linalg.cholesky(matrix) @ (np.eye(4) + spread * rng.normal(size=(4, 4)))
+        links[link] = standard_parameters(root @ root.T)
+    n_drives = base_parameters(robot).n_full - links.size
+    return np.concatenate([links.ravel(), rng.uniform(0.1, 2.0, n_drives)])
+
+
+def noisy_case(robot: Robot, noise: float, seed: int) -> Case:
+    """Torques of random motion, with noise of a share of their root mean square, and the least-squares estimate."""
+    rng = np.random.default_rng(seed)
+    base, rows = _base_and_rows(robot)
+    truth = possible_truth(robot, rng)
+    torque = rows @ base.group(truth)
+    sigma = noise * float(np.sqrt(np.mean(torque**2)))
+    torque = torque + sigma * rng.standard_normal(len(torque))
+    covariance = sigma**2 * np.linalg.inv(rows.T @ rows)
+    values = np.linalg.lstsq(rows, torque)[0]
+    return Case(BaseEstimate.of_covariance(base, values, covariance), truth, rows / sigma, torque / sigma)
+
+
+@lru_cache(maxsize=8)
+def _base_and_rows(robot: Robot):
+    rng = np.random.default_rng(99)
+    q = rng.uniform(-2.0, 2.0, (250, robot.n_joints))
+    dq, ddq = rng.standard_normal((2, 250, robot.n_joints))
+    base = base_parameters(robot)
+    rows = base.project(model_columns(robot, q, dq, ddq)[0])
+    moved = np.abs(rows).max(axis=1) > 0.0  # rows of passive joints are zero
+    return base, rows[moved]
 
 
 def eigenvalues(standard_parameters, links=None):
