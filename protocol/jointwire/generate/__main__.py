@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jointwire.errors import SchemaError
-from jointwire.generate.board_codec import COMMAND, ROOT, board_codec
-from jointwire.generate.host_codec import bodies, client
-from jointwire.generate.reference import reference
-from jointwire.generate.vectors import VECTORS, vectors
+from jointwire.generate.codecs import COMMAND, ROOT, board_codec, bodies, client
+from jointwire.generate.reference import VECTORS, reference, vectors
 from jointwire.schema import schema_text
 
 

@@ -1,4 +1,4 @@
-"""Text of docs/wire.md: the reference, its prose from wire.md.in and its tables from the definition."""
+"""Text of docs/wire.md, its prose from wire.md.in and its tables from the definition, and of the golden vectors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from struct import calcsize
 from typing import Any
 
 from cobs import cobs
+from construct import ConstructError
 
 from jointwire.channels import CHANNELS, ChannelKind
 from jointwire.docs import DOCS, MEMBERS
-from jointwire.framing import MAX_ENCODED, MAX_FRAME
-from jointwire.generate.board_codec import COMMAND
-from jointwire.generate.vectors import vectors
+from jointwire.errors import SchemaError
+from jointwire.framing import MAX_ENCODED, MAX_FRAME, encode_frame
+from jointwire.generate.codecs import COMMAND, ROOT
 from jointwire.kernel import CRC_SIZE, HEADER_SIZE
 from jointwire.messages import (
     ANSWERS,
@@ -33,6 +34,12 @@ from jointwire.schema import schema_hash, struct_fields, type_name
 
 _TEMPLATE = Path(__file__).resolve().parents[1] / "wire.md.in"
 _LONGEST_SHOWN = 60  # hex digits of a body
+
+VECTORS = Path("protocol/jointwire/tests/vectors.json")
+
+Vector = dict[str, Any]
+"""Keys message, type, node, seq, time_us, flags, fields, body, frame; bytes as hex digits. DATA has samples, the rest
+of its body, and columns, the values in them."""
 
 
 def reference() -> str:
@@ -165,3 +172,40 @@ def _vector_table(golden: list[dict[str, Any]]) -> str:
             for vector in shown
         ),
     )  # fmt: skip
+
+
+def vectors(root: Path = ROOT) -> str:
+    """Text of the file, with what was missing filled in, a vector a line.
+
+    Raises:
+        SchemaError: the definition makes other bytes of a vector than are written there.
+    """
+    golden: list[Vector] = json.loads((root / VECTORS).read_text(encoding="utf-8"))
+    return "[\n" + ",\n".join(json.dumps(_complete(vector)) for vector in golden) + "\n]\n"
+
+
+def field_values(vector: Vector) -> dict[str, Any]:
+    """The fields as construct takes them: bytes for hex digits."""
+    fields: Vector = vector["fields"]
+    return {name: bytes.fromhex(value) if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def _complete(vector: Vector) -> Vector:
+    kind = MessageType[vector["message"]]
+    try:
+        body = BODIES[kind].build(field_values(vector)) + bytes.fromhex(vector.get("samples", ""))
+    except (ConstructError, KeyError) as error:
+        raise SchemaError(
+            f"{VECTORS}: {kind.name} has no longer the fields {vector['fields']}: {error}; give it those it has "
+            "now, and delete its body and frame"
+        ) from error
+    head = {name: vector[name] for name in ("node", "seq", "time_us", "flags")}
+    frame = encode_frame(kind, **head, payload=body)
+    golden = {"type": kind.value, "body": body.hex()} | ({"frame": frame.hex()} if kind in FROZEN else {})
+    for name, value in golden.items():
+        if vector.get(name, value) != value:
+            raise SchemaError(
+                f"{VECTORS}: {name} of {kind.name} {vector['fields']} is {vector[name]} there, but {value} as the wire "
+                "is defined now; if that was meant to change, delete its body and frame there"
+            )
+    return vector | golden | {"frame": frame.hex()}

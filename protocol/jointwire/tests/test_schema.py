@@ -39,10 +39,8 @@ from jointwire.channels import (
 from jointwire.docs import DOCS, MEMBERS
 from jointwire.framing import decode_frame, encode_frame
 from jointwire.generate.__main__ import FILES, Generated, main
-from jointwire.generate.board_codec import ROOT, board_codec
-from jointwire.generate.host_codec import client
-from jointwire.generate.reference import reference
-from jointwire.generate.vectors import VECTORS, field_values, vectors
+from jointwire.generate.codecs import ROOT, board_codec, client
+from jointwire.generate.reference import VECTORS, field_values, reference, vectors
 from jointwire.messages import ANSWERS, BODIES, BROADCAST_NODE, FIRST_FROM_BOARD, FROZEN, HEADER, KNOT
 from jointwire.registers import REGISTER_COUNT
 from jointwire.samples import decode_samples
@@ -362,7 +360,7 @@ def test_a_stale_file_is_named_and_made_anew(
 
 def test_a_change_of_the_definition_makes_files_stale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = _checkout(tmp_path)
-    for module in ("board_codec", "host_codec", "reference"):
+    for module in ("codecs", "reference"):
         monkeypatch.setattr(f"jointwire.generate.{module}.REGISTERS", REGISTERS[:-1])
     monkeypatch.setattr("jointwire.schema.REGISTERS", REGISTERS[:-1])
     stale = {file.path.name for file in FILES if file.is_stale(root)}
