@@ -40,7 +40,7 @@ from jointbench.model import (
     base_parameters,
 )
 from jointbench.model.compensation import KINDS
-from jointbench.model.tolerances import Tolerances
+from jointbench.model.robot import Tolerances
 
 
 def plain(value: Any) -> Any:

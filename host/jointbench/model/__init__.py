@@ -60,8 +60,7 @@ from jointbench.model.model_columns import (
     model_parameter_names,
 )
 from jointbench.model.regressor import NormalEquations, StreamingQR, normal_equations, regressor, regressor_adjoint
-from jointbench.model.robot import Frame, Robot, robot_digests
-from jointbench.model.tolerances import Tolerances, read_tolerances
+from jointbench.model.robot import Frame, Robot, Tolerances, read_tolerances, robot_digests
 from jointbench.model.variants import (
     chain_of,
     on_free_base,

@@ -27,7 +27,7 @@ from jointbench.model.joint import (
     modified_dh,
     standard_dh,
 )
-from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
+from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot, read_tolerances
 from jointbench.model.robot_tables import (
     UNITS,
     Units,
@@ -41,7 +41,6 @@ from jointbench.model.robot_tables import (
     with_coupling_ratios,
 )
 from jointbench.model.table import Table, read_table
-from jointbench.model.tolerances import read_tolerances
 from jointbench.model.urdf import read_urdf
 from jointbench.model.variants import with_compensations, with_payload
 
