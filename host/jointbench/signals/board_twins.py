@@ -14,8 +14,7 @@ import numpy as np
 import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
-from jointbench.lazy_numba import lazy_njit
+from jointbench.arrays import Array, lazy_njit
 from jointbench.signals.board_filter import OVERSAMPLING, QuantisedBiquad
 
 ADC_MIDSCALE = 2048

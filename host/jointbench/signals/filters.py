@@ -18,9 +18,8 @@ import numpy as np
 import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, lazy_njit
 from jointbench.errors import SignalError
-from jointbench.lazy_numba import lazy_njit
 
 _SETTLED = 0.01
 """Share of a step (or of the impulse response's norm) that remains when a filter counts as settled."""

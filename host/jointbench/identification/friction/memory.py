@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, lazy_njit
 from jointbench.errors import FitError
 from jointbench.identification.judgement import FOLDS, simplest_within_one_standard_error
-from jointbench.lazy_numba import lazy_njit
 
 _GONE = 40.0
 """exp(-40) is less than rounding beside 1."""
