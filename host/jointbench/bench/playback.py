@@ -72,7 +72,7 @@ def play(
     """
     outcome = "finished"
     before = {board.node: board.facts.registers for board in bench.boards if board.facts} if feedforward else {}
-    with SafeInterrupt(bench.check_stop) as interrupt, _published(bench, recorder), old_objects_set_aside():
+    with SafeInterrupt(bench.check_stop) as interrupt, published(bench, recorder), old_objects_set_aside():
         try:
             playback = _Playback(bench, recorder, progress, interrupt, falls, watcher)
             playback.load(trajectory, repeats, feedforward)
@@ -85,13 +85,13 @@ def play(
             outcome = f"stopped by {why_ended(error)}"
             raise
         finally:
-            _finish(bench, recorder, outcome)
+            finish(bench, recorder, outcome)
             _restore(bench, before)
     return recorder.tally.ledger() if recorder else None
 
 
 @contextmanager
-def _published(bench: Bench, recorder: Sink | None) -> Iterator[None]:
+def published(bench: Bench, recorder: Sink | None) -> Iterator[None]:
     """Publish that a motion goes on; a stop that is asked for when it has nothing left to do still lets none follow."""
     bench.publish("motion", run=str(recorder.path) if recorder else None)
     try:
@@ -131,7 +131,7 @@ def written_together(recorder: Sink | None) -> Iterator[None]:
         recorder.flush()
 
 
-def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
+def finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
     """Motors off, last frames in, recording closed; a second error must not keep the first from any of it."""
     try:
         if any(board.is_driving for board in bench.all_boards):
@@ -172,6 +172,21 @@ def _end_measuring(bench: Bench) -> None:
         if board.facts and board.facts.registers["stream.always"] and not board.why_lost:
             with suppress(BoardError, BenchLost):
                 board.write_register("stream.always", 0)
+
+
+def await_opening_status(bench: Bench, recorder: Sink) -> None:
+    """Wait for the STATUS from which each board's samples are counted.
+
+    Raises:
+        BoardLost, BoardSilent: a board sent none.
+    """
+    for node in _await_status(bench, recorder, opened=True):
+        board = next(board for board in bench.all_boards if board.node == node)
+        if board.why_lost:
+            raise board.lost_error()
+        raise BoardSilent(
+            board.joint, node, f"sent no STATUS in {STATUS_WAIT_US / 1e6:g} s; its samples could not be counted"
+        )
 
 
 def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
@@ -239,13 +254,7 @@ class _Playback:
                 if board in self.drivers:  # no channel has it: current_command is the sum of it and the servo's
                     currents = sent.currents_mA.tolist()
                     self.event("feedforward", node=board.node, currents_mA=currents, registers=sent.registers)
-            for node in _await_status(bench, recorder, opened=True):
-                board = next(board for board in bench.all_boards if board.node == node)
-                if board.why_lost:
-                    raise board.lost_error()
-                raise BoardSilent(
-                    board.joint, node, f"sent no STATUS in {STATUS_WAIT_US / 1e6:g} s; its samples could not be counted"
-                )
+            await_opening_status(bench, recorder)
         tick_us = bench.facts[0].tick_period * 1e6
         self.duration_us = round((knots.shape[1] - 1) * bench.facts[0].knot_ticks * repeats * tick_us)
 

@@ -86,6 +86,8 @@ def _after_yes(verb: str, options: argparse.Namespace, result: Result) -> tuple[
             return "report", str(model), "RUN", *([options.run] if verb == "validate" else [])
         case "compare":
             return "report", options.a, options.b
+        case "float":
+            return "convert", value("run", "RUN"), "--out", "taught.csv"
         case "history":
             return "compare", "MODEL_BEFORE", "MODEL_NOW"
         case "report":
@@ -118,7 +120,7 @@ def _after_no(verb: str, options: argparse.Namespace, result: Result) -> tuple[s
         return "doctor", str(options.second)
     if verb == "compare":
         return "report", str(options.a), str(options.b)
-    if verb in ("run", "import", "accept"):
+    if verb in ("run", "import", "accept", "float"):
         return "doctor", str(result.fields.get("run", "RUN"))
     if verb == "plan":
         return "plan", str(options.robot), "--help"

@@ -24,6 +24,7 @@ VERBS: Mapping[str, str] = {
     "run": "run",
     "identify": "identify",
     "prove": "prove",
+    "float": "float_",
     "monitor": "monitor",
     "import": "import_",
     "friction": "friction",

@@ -39,7 +39,7 @@ def offered(script: Path, folder: Path, *words: str) -> set[str]:
 
 
 def test_verbs(script, tmp_path):
-    assert offered(script, tmp_path, "fl") == {"flash"}
+    assert offered(script, tmp_path, "fl") == {"flash", "float"}
     assert offered(script, tmp_path, "re") == {"residual", "report", "repl"}
 
 
