@@ -217,6 +217,7 @@ STATUS_TICKS = const(1000)
 KNOT_TICKS = const(32)
 HEAT_TICKS = const(64)
 WHOLE_SHARE = const(256)  # of the feed-forward: as many ticks from none to all of it
+WATCHED_FROM = const(256)  # tick of the motion from which on the servo's part is watched: all of the rest is given
 SLOWEST_EDGE = const(4194304)  # counts of the capture clock from edge to edge; beyond it the motor stands
 LONGEST_REST = const(257)  # ticks: an edge after so many only begins an interval, for the clock may have wrapped
 # Bits of the Hal's pins, which say what keeps the motor off.
@@ -834,7 +835,7 @@ def tick(cells: ptr32) -> int:
                     word = word + 1
                 cells[FEEDFORWARD_SHARE] = word
                 i = cells[LIMIT_UNEXPECTED]
-                if i and play >= 0 and word == WHOLE_SHARE and silence <= near[RAMP - CONTROL]:
+                if play >= WATCHED_FROM and i and silence <= near[RAMP - CONTROL]:
                     value = cells[FEEDBACK]
                     value = value + command - (value >> 3)
                     cells[FEEDBACK] = value

@@ -14,6 +14,7 @@ M, S, R = MessageType, State, Refusal
 STILL = [(0, 0)] * 5
 CURRENTS = [100, -250, 3000, -3000, 7]
 WHOLE = 256  # ticks from ARM on until all of it is given
+WATCHED_FROM = 256  # tick of the motion from which on the servo's part is watched
 
 
 def allow(board: BoardProcess, currents: list[int], knots: list[tuple[int, int]] | None = None) -> None:
@@ -32,11 +33,7 @@ def commands(board: BoardProcess, ticks: int) -> list[int]:
 def arm_for(board: BoardProcess, ticks: int) -> list[int]:
     """Commands from ARM on; the host is heard of meanwhile."""
     board.arm()
-    seen = list[int]()
-    while len(seen) < ticks:
-        board.send(M.PING, nonce=1)
-        seen += commands(board, min(100, ticks - len(seen)))
-    return seen
+    return go_on(board, ticks)
 
 
 def test_it_is_a_straight_line_between_knots_and_comes_in_from_arm_on(board: BoardProcess) -> None:
@@ -181,21 +178,42 @@ def test_a_motor_with_a_brake_is_let_go_of_slowly_at_a_halt(start_board: StartBo
     assert seen[-1] == 0
 
 
-def watched(board: BoardProcess, limit: int, share: int = WHOLE, knots: int = 5) -> None:
-    """Play a motion with feed-forward at rest, whose servo asks for a mA a count, watched from its beginning."""
+def watched(board: BoardProcess, limit: int, begun: int = 0, knots: int = 20) -> int:
+    """Play a motion with feed-forward at rest, whose servo asks for a mA a count, and so many ticks of it.
+
+    Returns:
+        The board's tick at which the motion begins.
+    """
     allow(board, [500] * knots, [(0, 0)] * knots)
     assert board.write("servo.kp", 256) is R.OK
     assert board.write("limit.unexpected", limit) is R.OK
-    arm_for(board, share)
-    assert board.refusal(M.START, at_tick=0) is R.OK
+    arm_for(board, WHOLE)
+    return started(board, begun)
+
+
+def started(board: BoardProcess, begun: int) -> int:
+    """Start what is armed, and play so many ticks of it; when it begins."""
+    at = board.tick + 10
+    assert board.refusal(M.START, at_tick=at) is R.OK
+    go_on(board, at + begun - board.tick)
+    return at
+
+
+def go_on(board: BoardProcess, ticks: int) -> list[int]:
+    """Commands of the next ticks; the host is heard of meanwhile."""
+    seen = list[int]()
+    while len(seen) < ticks:
+        board.send(M.PING, nonce=1)
+        seen += commands(board, min(100, ticks - len(seen)))
+    return seen
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_servo_that_adds_more_than_the_band_trips_in_the_tick_its_low_pass_passes_it(
     board: BoardProcess, sign: int
 ) -> None:
-    watched(board, 100, WHOLE + 10)
-    assert commands(board, 20) == [500] * 20
+    watched(board, 100, WATCHED_FROM)
+    assert go_on(board, 20) == [500] * 20
     board.motor_count = -200 * sign % 65536
     # 200 (1 - (7/8)^n) passes 100 with n = 6, as the command is followed by the low-pass in the same tick.
     seen = commands(board, 6)
@@ -208,20 +226,48 @@ def test_a_servo_that_adds_more_than_the_band_trips_in_the_tick_its_low_pass_pas
     assert 100 < fault.value * sign <= 112
     assert board.refusal(M.ARM, **board.arming()) is R.WRONG_STATE  # latched
     assert board.refusal(M.CLEAR) is R.OK
-    board.upload(STILL, feedforward_mA=[500] * 5)
+    board.upload([(0, 0)] * 20, feedforward_mA=[500] * 20)
     board.motor_count = 0
     arm_for(board, WHOLE)
-    assert board.refusal(M.START, at_tick=0) is R.OK
-    assert commands(board, 20)[-1] == 500  # the low-pass begins at none again
+    started(board, WATCHED_FROM)
+    assert go_on(board, 20)[-1] == 500  # the low-pass begins at none again
 
 
-@pytest.mark.parametrize(("limit", "share"), [(0, WHOLE + 10), (201, WHOLE + 10), (100, 10)])
-def test_nothing_is_unexpected_within_the_band_without_one_or_before_all_of_it_is_given(
-    board: BoardProcess, limit: int, share: int
-) -> None:
-    watched(board, limit, share)
+def test_what_a_servo_asks_for_at_start_is_not_watched(board: BoardProcess) -> None:
+    """A joint that stands away from the reference from START on trips as one that leaves it at the 256th tick."""
+    at = watched(board, 100)
     board.motor_count = -200 % 65536
-    assert min(commands(board, 3 * 32)) > 0
+    assert set(go_on(board, WATCHED_FROM)) == {700}
+    assert go_on(board, 6) == [700] * 5 + [0]
+    assert board.last.tick == at + WATCHED_FROM + 5
+
+
+def test_a_joint_that_has_come_to_its_reference_by_the_256th_tick_does_not_trip(board: BoardProcess) -> None:
+    watched(board, 1)
+    board.motor_count = -200 % 65536
+    assert set(go_on(board, WATCHED_FROM - 1)) == {700}
+    board.motor_count = 0
+    assert set(go_on(board, 100)) == {500}
+    assert board.state is S.RUNNING
+
+
+def test_the_ticks_are_of_the_whole_motion_not_of_a_repeat(board: BoardProcess) -> None:
+    allow(board, [500] * 5)
+    board.upload(STILL, repeats=3, feedforward_mA=[500] * 5)
+    assert board.write("servo.kp", 256) is R.OK
+    assert board.write("limit.unexpected", 100) is R.OK
+    arm_for(board, WHOLE)
+    started(board, 0)
+    board.motor_count = -200 % 65536
+    assert set(go_on(board, WATCHED_FROM)) == {700}
+    assert go_on(board, 6)[-1] == 0
+
+
+@pytest.mark.parametrize("limit", [0, 201])
+def test_nothing_is_unexpected_within_the_band_or_without_one(board: BoardProcess, limit: int) -> None:
+    watched(board, limit, WATCHED_FROM)
+    board.motor_count = -200 % 65536
+    assert min(go_on(board, 3 * 32)) > 0
     assert board.state is S.RUNNING
 
 
@@ -236,12 +282,11 @@ def test_a_band_watches_no_motion_without_feedforward_and_no_motor_that_only_hol
     assert commands(board, 300)[-1] > 1  # all of it is given, and the motor holds
     assert board.state is S.ARMED
     assert board.refusal(M.STOP) is R.OK
-    board.upload([(-200, 0)] * 5)
+    board.upload([(-200, 0)] * 20)
     board.arm()
-    assert board.refusal(M.START, at_tick=0) is R.OK
-    commands(board, 5)
+    started(board, WATCHED_FROM)
     board.motor_count = 0
-    assert commands(board, 60)[-1] < -1
+    assert go_on(board, 60)[-1] < -1
     assert board.state is S.RUNNING
 
 

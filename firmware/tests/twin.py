@@ -417,9 +417,12 @@ class Twin:
         return command
 
     def _is_unexpected(self, feedback: int) -> bool:
-        """Whether the servo adds more to the feed-forward, behind a low-pass, than allowed; notes the trip."""
+        """Whether the servo adds more to the feed-forward, behind a low-pass, than allowed; notes the trip.
+
+        From the 256th tick of the motion on, when all of the feed-forward is given and START is over.
+        """
         limit = self.register["limit.unexpected"]
-        if not limit or self.play < 0 or self.feedforward_share < 256 or self._letting_go:
+        if not limit or self.play < 256 or self._letting_go:
             return False
         self.feedback += feedback - self.feedback // 8
         smooth = self.feedback // 8

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jointbench.bench import Feedforward, Progress, open_bench
+from jointbench.bench import Feedforward, open_bench
 from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent, JointbenchError, PortInUse
 from jointwire import MessageType, State
 from tools.faults.cell import MOMENTS_US, Cell, StateNotReached
@@ -46,7 +46,8 @@ class Session:
         bench, clock, board, node: what it talks to.
         recorder: None before it records.
         shown: tick at which the fault was there first.
-        armed_us, started_us: when it asked for the motor to hold or to move [µs], last.
+        armed_us, started_us: when it asked for the motor to hold or to move [µs], last;
+            of what is struck in RUNNING, when the motion began.
         error: what it was stopped by.
         trip: number of the board's trip that stopped it.
         second_error: what another program was told.
@@ -139,11 +140,12 @@ class Session:
         """A motion as any program plays it."""
         set_up(self.bench)
         self._begin_run()
-        self.bench.play(motion(self.bench), REPEATS, self.recorder, self._note_start, feedforward=self._feedforward())
+        assert self.recorder is not None
+        try:
+            self.bench.play(motion(self.bench), REPEATS, self.recorder, feedforward=self._feedforward())
+        finally:
+            self.started_us = 1000 * self.recorder.begins_at
         self.done = True  # playing says so only of a board that was DONE
-
-    def _note_start(self, progress: Progress) -> None:
-        self.started_us = self.started_us or self.clock.now_us() - round(1e6 * progress.elapsed)
 
     def _feedforward(self) -> Feedforward | None:
         """Feed-forward of the cell's wrong model; None where no model is wrong."""

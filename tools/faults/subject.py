@@ -69,12 +69,19 @@ class CountedRecorder(Recorder):
     Attributes:
         taken: frames and byte strings that were none, so far.
         blocks: frames of samples among them.
+        begins_at: the board's tick at which the motion begins, as START said; 0 before.
     """
 
     def __init__(self, directory: Path, provenance: Mapping[str, Any]) -> None:
         """Create the run's directory."""
         super().__init__(directory, provenance)
-        self.taken = self.blocks = 0
+        self.taken = self.blocks = self.begins_at = 0
+
+    def event(self, time_us: int, event: str, **fields: Any) -> None:
+        """Record it, and note when the motion begins."""
+        if event == "start":
+            self.begins_at = fields["at_tick"]
+        super().event(time_us, event, **fields)
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
         """Count it, then record it."""

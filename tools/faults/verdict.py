@@ -44,7 +44,8 @@ class Evidence:
         outputs: tick, enable and command [mA], from before the fault to the end of the session; empty of a host that
             was killed, which could not ask for them.
         shown: tick at which the fault was there first.
-        armed, started: ticks at which the host last asked for ARM and START, 0 where it did not come to that.
+        armed, started: ticks at which the host last asked for ARM and START, 0 where it did not come to that;
+            in RUNNING that at which the motion began.
         off_after: ticks until the motor was off, of a host that was killed; by then it was.
         error, trip: class of the error that stopped the host, and number of the board's trip, if any.
         second_error: what another program was told.
@@ -118,7 +119,7 @@ DRIFT_PPM = 100.0  # what a crystal may have
 
 def name_of(evidence: Evidence) -> str:
     """The name of the fault as its user is told it, the loudest of those that told it."""
-    if evidence.error == BoardFault.__name__:
+    if evidence.error == BoardFault.__name__ and evidence.trip:
         return Trip(evidence.trip).name
     if told := " and ".join(filter(None, (evidence.error, evidence.second_error))):
         return told

@@ -26,7 +26,7 @@ FRICTION_WIDTH = 0.01
 """Default velocity over which friction changes its sign [rad/s; m/s], as tanh(planned velocity / width)."""
 
 _BAND_POLE = 7.0 / 8.0  # of the boards' low-pass before limit.unexpected, by the tick
-_WHOLE_TICKS = 256  # from ARM on until all of the feed-forward is given
+_WATCHED_FROM = 256  # tick of a motion from which on boards watch; all of the feed-forward is given by then
 _BAND_SIGMAS = 2.0  # of the predicted current, within which a model may be off without anything pushing
 _TINY = 1e-9  # [rad/s]; far below any speed at which a law bends
 _TRACKING_OBSERVER = 0
@@ -258,11 +258,6 @@ def motor_reference(
     )
 
 
-def position_gain(facts: Sequence[Facts]) -> Array:
-    """Current that each servo asks for per error of position, kp [A/rad of the motor], shape (n_motors,)."""
-    return np.array([board.si("servo.kp") * board.motor_counts / (2.0 * np.pi) for board in facts])
-
-
 def observer_current(robot: Robot, facts: Sequence[Facts], ddq: Array) -> Array:
     """Motor current that servos give too much because their velocity observer lags: kd (α/β − ½) T M ddq.
 
@@ -369,8 +364,8 @@ def feedforward_of_torque(
 def feedback_current(run: Run, feedforward: Feedforward, facts: Sequence[Facts]) -> Array:
     """Current that the servos added to a motion's feed-forward in a recording: measured current − feed-forward.
 
-    The feed-forward is taken as late as the boards' filters make the current, and only samples are taken for which all
-    of it was given, 256 ticks into the motion or later.
+    The feed-forward is taken as late as the boards' filters make the current, and only samples are taken from the 256th
+    tick of the motion on, as boards watch them: all of the feed-forward is given by then.
 
     Args:
         run: in which the motion was played once, with this feed-forward; of one played without it, the feed-forward
@@ -396,7 +391,7 @@ def feedback_current(run: Run, feedforward: Feedforward, facts: Sequence[Facts])
             f"run {run.path} was played for {samples.play_tick.max() + 1} ticks, the feed-forward is of {last}; give a "
             f"recording of that motion, played once"
         )
-    playing = samples.play_tick >= _WHOLE_TICKS
+    playing = samples.play_tick >= _WATCHED_FROM
     current = samples.motor_current[playing]
     if not np.isfinite(current).all():
         raise FitError(f"run {run.path} lacks samples of a motor's current; a band needs all, so record it again")

@@ -26,7 +26,6 @@ from jointbench.identification.feedforward import (
     motor_reference,
     observer_current,
     planned_torque,
-    position_gain,
     sensor_offset,
     torque_parts,
 )
@@ -318,20 +317,16 @@ def _watched(
 ) -> Feedforward:
     """The feed-forward with a band made of a quiet recording of the motion, beyond which boards trip UNEXPECTED.
 
-    The band is wider by what servos ask for at START, where they pull joints from where they stand to the reference:
-    a heavy joint sags by milliradians when its motor is switched off after the way there. Without a band, which is
-    said, where the recording gives none: a motion below five seconds tells no rare level.
+    Without a band, which is said, where the recording gives none: a motion below five seconds tells no rare level.
     """
-    period = bench.facts[0].tick_period
-    bench.move_to(motion.evaluate(np.zeros(1))[0][0])
-    away = bench.robot.drive_train.motor_motion(motion.evaluate(np.zeros(1))[0] - bench.positions())[0]
     try:
         current = feedback_current(open_run(quiet), feedforward, bench.facts)
+        period = bench.facts[0].tick_period
         band = feedback_band(model, current, motion, period, false_alarms_per_hour=FALSE_ALARMS_PER_HOUR)
     except FitError as error:
         say(f"no board watches for pushes: {error}")
         return feedforward
-    watched = replace(feedforward, unexpected_limit_A=band + np.abs(away) * position_gain(bench.facts))
+    watched = replace(feedforward, unexpected_limit_A=band)
     say(watched.watch_text(bench.robot.joint_names))
     return watched
 

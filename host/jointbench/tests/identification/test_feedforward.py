@@ -19,7 +19,6 @@ from jointbench.identification.feedforward import (
     motor_reference,
     observer_current,
     planned_torque,
-    position_gain,
     sensor_offset,
     torque_parts,
 )
@@ -162,11 +161,6 @@ def test_the_observers_lag_is_three_and_a_half_ticks_of_damping() -> None:
     expected = kd * BY_NAME["servo.kd"].scale * 3.5 * counts * 1e-6 * ddq
     np.testing.assert_allclose(observer_current(ROBOT, facts(servo_kd=kd), ddq), expected, rtol=1e-12)
     assert np.all(observer_current(ROBOT, facts(servo_kd=kd, velocity_source=1), ddq) == 0.0)
-
-
-def test_a_servo_asks_for_its_gain_times_the_error() -> None:
-    counts = 0.01 * 4096 / (2 * np.pi)  # of a hundredth of a radian
-    np.testing.assert_allclose(0.01 * position_gain(facts(servo_kp=512)), 2 * [2.0 * counts / 1000.0], rtol=1e-12)
 
 
 def test_currents_at_the_knots_are_the_torques_half_a_tick_later() -> None:
