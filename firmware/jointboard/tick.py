@@ -3,7 +3,7 @@
 ADC samples -> decimators -> filters -> encoders -> velocity -> playback -> limits -> servo -> packed sample, in that
 order, so that the command, the reference and the sample of a tick belong together. One function, because on a
 microcontroller calling a second one costs as much as its work; one argument, because each costs a conversion.
-Instructions, playing, as called: 2 748 on ARMv7-M, 2 929 on ARMv6-M (the same in C at -O2, without the call: 714).
+Instructions, playing, as called: 2 655 on ARMv7-M, 2 779 on ARMv6-M (the same in C at -O2, without the call: 699).
 
 It must not allocate, raise, call anything or look up a global name: all numbers are int32 within bounds that registers
 and LOAD guarantee. The language is plain: int32 locals, cells, if, shifts, and // of what is not negative, so that the
@@ -199,11 +199,13 @@ DUE = const(260)  # 64 cells: mask of the channels due at a tick, by its lowest 
 CELLS = const(324)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
-# three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
+# three or four to read each beyond and eight to write it; a local takes as many as a cell within reach. The filters'
+# coefficients lie between what the two keep, 32 cells with either.
 CONTROL = const(128)
 TORQUE = const(161)
 CURRENT = const(173)
 MOTION = const(205)
+FED = const(245)  # of feed-forward and floating
 
 # What a tick returns: bits of what the main loop has to see to.
 EVENT_GAP = const(1)  # ticks were missed: nothing has been done yet; note them, set TICK, call again
@@ -218,7 +220,7 @@ KNOT_TICKS = const(32)
 HEAT_TICKS = const(64)
 WHOLE_SHARE = const(256)  # of the feed-forward: as many ticks from none to all of it
 WATCHED_FROM = const(256)  # tick of the motion from which on the servo's part is watched: all of the rest is given
-SLOWEST_EDGE = const(4194304)  # counts of the capture clock from edge to edge; beyond it the motor stands
+SLOWEST_EDGE_BITS = const(22)  # of counts of the capture clock from edge to edge; beyond it the motor stands
 LONGEST_REST = const(257)  # ticks: an edge after so many only begins an interval, for the clock may have wrapped
 # Bits of the Hal's pins, which say what keeps the motor off.
 PIN_STOP = const(1)
@@ -260,10 +262,10 @@ def tick(cells: ptr32) -> int:
     near = ptr32(cells[INPUTS])
     inputs = near
     control = ptr32(int(cells) + 4 * CONTROL)
-    if near[0] - control[TICK - CONTROL] != 1:
+    if near[0] - control[TICK - CONTROL] - 1:
         return EVENT_GAP
     events = 0
-    if near[2] != control[EDGES - CONTROL]:
+    if near[2] ^ control[EDGES - CONTROL]:
         cells[EDGES] = near[2]
         events = EVENT_SYNC
     control[TICK - CONTROL] = near[0]
@@ -273,164 +275,152 @@ def tick(cells: ptr32) -> int:
     # tick's samples and those of the tick before.
     early = near[8] + near[9] + near[10] + near[11]
     late = near[12] + near[13] + near[14] + near[15]
-    low = (early + late) & 0xFFFF
-    high = (early + late) >> 16
+    word = early + late
+    low = word & 0xFFFF
+    high = word >> 16
     current = low + high - 32768
     x = current
-    if cells[ADC_CIC_ORDER] == 2:
+    currents = ptr32(int(cells) + 4 * CURRENT)
+    if cells[ADC_CIC_ORDER] & 2:
         # Weights 1..16: sample 2k + 1 stands in the lower half of word k, 2k + 2 in the upper.
         word = near[9] + ((near[10] + near[14]) << 1) + 3 * (near[11] + near[15]) + near[13]
         word = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) + (((late & 0xFFFF) + (late >> 16)) << 2)
         word = (word << 1) + low + (high << 1)
-        sum = cells[CURRENT_WEIGHTED] - word + (current << 4) + cells[CURRENT_REST]
-        cells[CURRENT_WEIGHTED] = word
-        cells[CURRENT_REST] = sum & 15
+        sum = currents[CURRENT_WEIGHTED - CURRENT] - word + (current << 4) + currents[CURRENT_REST - CURRENT]
+        currents[CURRENT_WEIGHTED - CURRENT] = word
+        currents[CURRENT_REST - CURRENT] = sum & 15
         x = sum >> 4
 
     early = near[16] + near[17] + near[18] + near[19]
     late = near[20] + near[21] + near[22] + near[23]
-    low = (early + late) & 0xFFFF
-    high = (early + late) >> 16
+    word = early + late
+    low = word & 0xFFFF
+    high = word >> 16
     torque = low + high - 32768
-    if cells[ADC_CIC_ORDER] == 2:
+    torques = ptr32(int(cells) + 4 * TORQUE)
+    if cells[ADC_CIC_ORDER] & 2:
         # Weights 1..16: sample 2k + 1 stands in the lower half of word k, 2k + 2 in the upper.
         word = near[17] + ((near[18] + near[22]) << 1) + 3 * (near[19] + near[23]) + near[21]
         word = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) + (((late & 0xFFFF) + (late >> 16)) << 2)
         word = (word << 1) + low + (high << 1)
-        sum = cells[TORQUE_WEIGHTED] - word + (torque << 4) + cells[TORQUE_REST]
-        cells[TORQUE_WEIGHTED] = word
-        cells[TORQUE_REST] = sum & 15
+        sum = torques[TORQUE_WEIGHTED - TORQUE] - word + (torque << 4) + torques[TORQUE_REST - TORQUE]
+        torques[TORQUE_WEIGHTED - TORQUE] = word
+        torques[TORQUE_REST - TORQUE] = sum & 15
         torque = sum >> 4
 
     # stage: filter current
     # Two biquads in a row, direct form I. A sum may wrap: it is exact while the output is below 4 x full scale. What
     # rounding an output cuts off (14 bits, e) takes part in the recursion like the output itself: only then is it as
     # good as its coefficients at low cut-offs, too. An output beyond 16 bits becomes the bound on its side.
-    near = ptr32(int(cells) + 4 * CURRENT)
-    x1 = near[CURRENT_X1 - CURRENT]
-    x2 = near[CURRENT_X2 - CURRENT]
-    m1 = near[CURRENT_M1 - CURRENT]
-    m2 = near[CURRENT_M2 - CURRENT]
-    y1 = near[CURRENT_Y1 - CURRENT]
-    y2 = near[CURRENT_Y2 - CURRENT]
-    e1 = near[CURRENT_E1 - CURRENT]
+    near = currents
     word = (
         near[B0_1 - CURRENT] * x
-        + near[B1_1 - CURRENT] * x1
-        + near[B2_1 - CURRENT] * x2
-        - near[A1_1 - CURRENT] * m1
-        - near[A2_1 - CURRENT] * m2
+        + near[B1_1 - CURRENT] * near[CURRENT_X1 - CURRENT]
+        + near[B2_1 - CURRENT] * near[CURRENT_X2 - CURRENT]
+        - near[A1_1 - CURRENT] * near[CURRENT_M1 - CURRENT]
+        - near[A2_1 - CURRENT] * near[CURRENT_M2 - CURRENT]
     )
     low = (
         near[B0_1_LOW - CURRENT] * x
-        + near[B1_1_LOW - CURRENT] * x1
-        + near[B2_1_LOW - CURRENT] * x2
-        - near[A1_1_LOW - CURRENT] * m1
-        - near[A2_1_LOW - CURRENT] * m2
+        + near[B1_1_LOW - CURRENT] * near[CURRENT_X1 - CURRENT]
+        + near[B2_1_LOW - CURRENT] * near[CURRENT_X2 - CURRENT]
+        - near[A1_1_LOW - CURRENT] * near[CURRENT_M1 - CURRENT]
+        - near[A2_1_LOW - CURRENT] * near[CURRENT_M2 - CURRENT]
         + 4096
-        - ((near[A1_1 - CURRENT] * e1 + near[A2_1 - CURRENT] * near[CURRENT_E2 - CURRENT]) >> 1)
+        - ((near[A1_1 - CURRENT] * near[CURRENT_E1 - CURRENT] + near[A2_1 - CURRENT] * near[CURRENT_E2 - CURRENT]) >> 1)
     )
     word = word + (low >> 13) + 8192
-    near[CURRENT_E2 - CURRENT] = e1
+    near[CURRENT_E2 - CURRENT] = near[CURRENT_E1 - CURRENT]
     near[CURRENT_E1 - CURRENT] = (word & 0x3FFF) - 8192
     middle = word >> 14
     if (middle + 32768) >> 16:
         middle = 32767 ^ (middle >> 31)
-    e1 = near[CURRENT_F1 - CURRENT]
     word = (
         near[B0_2 - CURRENT] * middle
-        + near[B1_2 - CURRENT] * m1
-        + near[B2_2 - CURRENT] * m2
-        - near[A1_2 - CURRENT] * y1
-        - near[A2_2 - CURRENT] * y2
+        + near[B1_2 - CURRENT] * near[CURRENT_M1 - CURRENT]
+        + near[B2_2 - CURRENT] * near[CURRENT_M2 - CURRENT]
+        - near[A1_2 - CURRENT] * near[CURRENT_Y1 - CURRENT]
+        - near[A2_2 - CURRENT] * near[CURRENT_Y2 - CURRENT]
     )
     low = (
         near[B0_2_LOW - CURRENT] * middle
-        + near[B1_2_LOW - CURRENT] * m1
-        + near[B2_2_LOW - CURRENT] * m2
-        - near[A1_2_LOW - CURRENT] * y1
-        - near[A2_2_LOW - CURRENT] * y2
+        + near[B1_2_LOW - CURRENT] * near[CURRENT_M1 - CURRENT]
+        + near[B2_2_LOW - CURRENT] * near[CURRENT_M2 - CURRENT]
+        - near[A1_2_LOW - CURRENT] * near[CURRENT_Y1 - CURRENT]
+        - near[A2_2_LOW - CURRENT] * near[CURRENT_Y2 - CURRENT]
         + 4096
-        - ((near[A1_2 - CURRENT] * e1 + near[A2_2 - CURRENT] * near[CURRENT_F2 - CURRENT]) >> 1)
+        - ((near[A1_2 - CURRENT] * near[CURRENT_F1 - CURRENT] + near[A2_2 - CURRENT] * near[CURRENT_F2 - CURRENT]) >> 1)
     )
     word = word + (low >> 13) + 8192
-    near[CURRENT_F2 - CURRENT] = e1
+    near[CURRENT_F2 - CURRENT] = near[CURRENT_F1 - CURRENT]
     near[CURRENT_F1 - CURRENT] = (word & 0x3FFF) - 8192
     filtered = word >> 14
     if (filtered + 32768) >> 16:
         filtered = 32767 ^ (filtered >> 31)
+    near[CURRENT_X2 - CURRENT] = near[CURRENT_X1 - CURRENT]
     near[CURRENT_X1 - CURRENT] = x
-    near[CURRENT_X2 - CURRENT] = x1
+    near[CURRENT_M2 - CURRENT] = near[CURRENT_M1 - CURRENT]
     near[CURRENT_M1 - CURRENT] = middle
-    near[CURRENT_M2 - CURRENT] = m1
+    near[CURRENT_Y2 - CURRENT] = near[CURRENT_Y1 - CURRENT]
     near[CURRENT_Y1 - CURRENT] = filtered
-    near[CURRENT_Y2 - CURRENT] = y1
 
     # stage: filter torque
-    near = ptr32(int(cells) + 4 * TORQUE)
-    x1 = near[TORQUE_X1 - TORQUE]
-    x2 = near[TORQUE_X2 - TORQUE]
-    m1 = near[TORQUE_M1 - TORQUE]
-    m2 = near[TORQUE_M2 - TORQUE]
-    y1 = near[TORQUE_Y1 - TORQUE]
-    y2 = near[TORQUE_Y2 - TORQUE]
-    e1 = near[TORQUE_E1 - TORQUE]
+    near = torques
     word = (
         near[B0_1 - TORQUE] * torque
-        + near[B1_1 - TORQUE] * x1
-        + near[B2_1 - TORQUE] * x2
-        - near[A1_1 - TORQUE] * m1
-        - near[A2_1 - TORQUE] * m2
+        + near[B1_1 - TORQUE] * near[TORQUE_X1 - TORQUE]
+        + near[B2_1 - TORQUE] * near[TORQUE_X2 - TORQUE]
+        - near[A1_1 - TORQUE] * near[TORQUE_M1 - TORQUE]
+        - near[A2_1 - TORQUE] * near[TORQUE_M2 - TORQUE]
     )
     low = (
         near[B0_1_LOW - TORQUE] * torque
-        + near[B1_1_LOW - TORQUE] * x1
-        + near[B2_1_LOW - TORQUE] * x2
-        - near[A1_1_LOW - TORQUE] * m1
-        - near[A2_1_LOW - TORQUE] * m2
+        + near[B1_1_LOW - TORQUE] * near[TORQUE_X1 - TORQUE]
+        + near[B2_1_LOW - TORQUE] * near[TORQUE_X2 - TORQUE]
+        - near[A1_1_LOW - TORQUE] * near[TORQUE_M1 - TORQUE]
+        - near[A2_1_LOW - TORQUE] * near[TORQUE_M2 - TORQUE]
         + 4096
-        - ((near[A1_1 - TORQUE] * e1 + near[A2_1 - TORQUE] * near[TORQUE_E2 - TORQUE]) >> 1)
+        - ((near[A1_1 - TORQUE] * near[TORQUE_E1 - TORQUE] + near[A2_1 - TORQUE] * near[TORQUE_E2 - TORQUE]) >> 1)
     )
     word = word + (low >> 13) + 8192
-    near[TORQUE_E2 - TORQUE] = e1
+    near[TORQUE_E2 - TORQUE] = near[TORQUE_E1 - TORQUE]
     near[TORQUE_E1 - TORQUE] = (word & 0x3FFF) - 8192
     middle = word >> 14
     if (middle + 32768) >> 16:
         middle = 32767 ^ (middle >> 31)
-    e1 = near[TORQUE_F1 - TORQUE]
     word = (
         near[B0_2 - TORQUE] * middle
-        + near[B1_2 - TORQUE] * m1
-        + near[B2_2 - TORQUE] * m2
-        - near[A1_2 - TORQUE] * y1
-        - near[A2_2 - TORQUE] * y2
+        + near[B1_2 - TORQUE] * near[TORQUE_M1 - TORQUE]
+        + near[B2_2 - TORQUE] * near[TORQUE_M2 - TORQUE]
+        - near[A1_2 - TORQUE] * near[TORQUE_Y1 - TORQUE]
+        - near[A2_2 - TORQUE] * near[TORQUE_Y2 - TORQUE]
     )
     low = (
         near[B0_2_LOW - TORQUE] * middle
-        + near[B1_2_LOW - TORQUE] * m1
-        + near[B2_2_LOW - TORQUE] * m2
-        - near[A1_2_LOW - TORQUE] * y1
-        - near[A2_2_LOW - TORQUE] * y2
+        + near[B1_2_LOW - TORQUE] * near[TORQUE_M1 - TORQUE]
+        + near[B2_2_LOW - TORQUE] * near[TORQUE_M2 - TORQUE]
+        - near[A1_2_LOW - TORQUE] * near[TORQUE_Y1 - TORQUE]
+        - near[A2_2_LOW - TORQUE] * near[TORQUE_Y2 - TORQUE]
         + 4096
-        - ((near[A1_2 - TORQUE] * e1 + near[A2_2 - TORQUE] * near[TORQUE_F2 - TORQUE]) >> 1)
+        - ((near[A1_2 - TORQUE] * near[TORQUE_F1 - TORQUE] + near[A2_2 - TORQUE] * near[TORQUE_F2 - TORQUE]) >> 1)
     )
     word = word + (low >> 13) + 8192
-    near[TORQUE_F2 - TORQUE] = e1
+    near[TORQUE_F2 - TORQUE] = near[TORQUE_F1 - TORQUE]
     near[TORQUE_F1 - TORQUE] = (word & 0x3FFF) - 8192
     torsion = word >> 14
     if (torsion + 32768) >> 16:
         torsion = 32767 ^ (torsion >> 31)
+    near[TORQUE_X2 - TORQUE] = near[TORQUE_X1 - TORQUE]
     near[TORQUE_X1 - TORQUE] = torque
-    near[TORQUE_X2 - TORQUE] = x1
+    near[TORQUE_M2 - TORQUE] = near[TORQUE_M1 - TORQUE]
     near[TORQUE_M1 - TORQUE] = middle
-    near[TORQUE_M2 - TORQUE] = m1
+    near[TORQUE_Y2 - TORQUE] = near[TORQUE_Y1 - TORQUE]
     near[TORQUE_Y1 - TORQUE] = torsion
-    near[TORQUE_Y2 - TORQUE] = y1
 
     # stage: encoders
     motion = ptr32(int(cells) + 4 * MOTION)
     near = motion
-    delta = ((inputs[4] - near[COUNTER - MOTION] + 32768) & 0xFFFF) - 32768
+    delta = ((inputs[4] - near[COUNTER - MOTION]) << 16) >> 16
     position = near[POSITION - MOTION] + delta
     near[COUNTER - MOTION] = inputs[4]
     near[POSITION - MOTION] = position
@@ -451,13 +441,14 @@ def tick(cells: ptr32) -> int:
 
     # stage: velocity
     velocity = near[VELOCITY - MOTION]
-    if cells[VELOCITY_SOURCE] == 0:
+    if not cells[VELOCITY_SOURCE]:
         # Tracking observer. The bound on the innovation keeps its products within 32 bits.
         word = near[INNOVATION - MOTION] + (delta << 8) - (velocity >> 4)
-        if word > 1048576:
-            word = 1048576
-        if word < -1048576:
-            word = -1048576
+        if (word + 1048576) >> 21:  # at the bound itself, too
+            if word > 0:
+                word = 1048576
+            else:
+                word = -1048576
         velocity = velocity + ((word * cells[VELOCITY_BETA]) >> 8)
         near[INNOVATION - MOTION] = word - ((word * cells[VELOCITY_ALPHA]) >> 8)
         near[VELOCITY - MOTION] = velocity
@@ -470,7 +461,7 @@ def tick(cells: ptr32) -> int:
             still = near[STILL - MOTION]
             near[EDGE_TIME - MOTION] = inputs[28]
             near[STILL - MOTION] = 0
-            if span == 0:
+            if not span:
                 span = 1
             word = delta
             if word < 0:
@@ -478,11 +469,11 @@ def tick(cells: ptr32) -> int:
             if word > near[EDGE_MOST - MOTION]:
                 word = near[EDGE_MOST - MOTION]
             velocity = 0
-            if span > 0 and span <= SLOWEST_EDGE and still < LONGEST_REST:
+            if not (span - 1) >> SLOWEST_EDGE_BITS and still < LONGEST_REST:
                 word = word * near[EDGE_CLOCKS - MOTION]
                 velocity = word // span
                 word = word - velocity * span
-                if velocity > 32767:
+                if velocity >> 15:
                     velocity = 32767
                 velocity = (velocity << 8) + (word << 8) // span
             if delta < 0:
@@ -501,11 +492,12 @@ def tick(cells: ptr32) -> int:
 
     # stage: playback
     # Cubic Hermite between knots 32 ticks apart; with i = 0..31 all its weights are whole numbers / 2^15.
+    fed = ptr32(int(cells) + 4 * FED)
     state = control[STATE - CONTROL]
     driven = 0
     if (DRIVING >> state) & 1:
         driven = near[POWER - MOTION]
-        if driven > 3:  # the brake opens: first torque stands, then the pin says so, then it is open
+        if driven >> 2:  # the brake opens: first torque stands, then the pin says so, then it is open
             word = (driven >> 2) - 1
             driven = 1
             if word < cells[RELEASE_TICKS]:
@@ -540,22 +532,22 @@ def tick(cells: ptr32) -> int:
             i = cells[REST] + word
             cells[REST] = i & 255
             near[REFERENCE - MOTION] = near[REFERENCE - MOTION] + (i >> 8)
-        elif near[WAIT - MOTION] > 0:
+        elif near[WAIT - MOTION]:
             word = near[WAIT - MOTION] - 1
             near[WAIT - MOTION] = word
-            if word == 0:
+            if not word:
                 events |= EVENT_BLOCK
-        elif cells[FLOATING]:
+        elif fed[FLOATING - FED]:
             # The reference goes with the motor, but for the walls, and at rest for what little holds it there.
-            if cells[FLOATING] == 1:
-                cells[FLOATING] = 2
-                cells[REST_SMOOTH] = cells[REST_CURRENT] << 8
-                cells[VELOCITY_MEAN] = near[VELOCITY - MOTION]
-            word = cells[FLOAT_SILENCE] + 1
-            if word >= cells[FLOAT_TICKS]:
+            if fed[FLOATING - FED] == 1:
+                fed[FLOATING - FED] = 2
+                fed[REST_SMOOTH - FED] = fed[REST_CURRENT - FED] << 8
+                fed[VELOCITY_MEAN - FED] = near[VELOCITY - MOTION]
+            word = fed[FLOAT_SILENCE - FED] + 1
+            if word >= fed[FLOAT_TICKS - FED]:
                 cells[HALTING] = 1  # nobody holds it
                 events |= EVENT_BLOCK  # what is played ends here
-            cells[FLOAT_SILENCE] = word
+            fed[FLOAT_SILENCE - FED] = word
             base = near[REFERENCE - MOTION]
             i = cells[FLOAT_DEAD_BAND]
             word = velocity
@@ -572,18 +564,18 @@ def tick(cells: ptr32) -> int:
                 word = i
             if word < 0 - i:
                 word = 0 - i
-            if position > cells[WALL_HIGH]:
-                base = cells[WALL_HIGH]
+            if position > fed[WALL_HIGH - FED]:
+                base = fed[WALL_HIGH - FED]
                 word = 0
-            if position < cells[WALL_LOW]:
-                base = cells[WALL_LOW]
+            if position < fed[WALL_LOW - FED]:
+                base = fed[WALL_LOW - FED]
                 word = 0
             near[REFERENCE - MOTION] = base
             near[REFERENCE_VELOCITY - MOTION] = word
             near[INTEGRAL - MOTION] = 0
             play = near[PLAYED - MOTION]
             near[PLAYED - MOTION] = play + 1
-        elif near[REPEATS - MOTION] == 0:
+        elif not near[REPEATS - MOTION]:
             driven = 0
             taken = 0
             cells[STATE] = STATE_DONE
@@ -601,29 +593,30 @@ def tick(cells: ptr32) -> int:
             near[REFERENCE - MOTION] = base + ((word + 2048) >> 12)
             word = (3 * span * i * w) >> 6
             word = word + ((v0 * w * (32 - 3 * i) + v1 * i * (3 * i - 64)) >> 10)
-            if word > 1048576:
-                word = 1048576
-            if word < -1048576:
-                word = -1048576
+            if (word + 1048576) >> 21:  # at the bound itself, too
+                if word > 0:
+                    word = 1048576
+                else:
+                    word = -1048576
             near[REFERENCE_VELOCITY - MOTION] = word
-            if cells[FEEDFORWARD_AT]:
+            if fed[FEEDFORWARD_AT - FED]:
                 # A straight line between two halfwords, which a pointer reads without their sign: 32768 up, and down.
-                sample = ptr16(cells[FEEDFORWARD_AT])
-                cells[FEEDFORWARD] = (((sample[0] ^ 32768) * w + (sample[1] ^ 32768) * i) >> 5) - 32768
+                sample = ptr16(fed[FEEDFORWARD_AT - FED])
+                fed[FEEDFORWARD - FED] = (((sample[0] ^ 32768) * w + (sample[1] ^ 32768) * i) >> 5) - 32768
                 if w == 1:
-                    cells[FEEDFORWARD_AT] = cells[FEEDFORWARD_AT] + 2
+                    fed[FEEDFORWARD_AT - FED] = fed[FEEDFORWARD_AT - FED] + 2
             play = near[PLAYED - MOTION]
             near[PLAYED - MOTION] = play + 1
             i = i + 1
-            if i == KNOT_TICKS:
+            if i & KNOT_TICKS:
                 i = 0
                 cells[KNOT] = cells[KNOT] + 8
                 word = cells[INTERVAL] - 1
                 if word == 0:
                     word = cells[INTERVALS]
                     cells[KNOT] = cells[KNOT] - 8 * word
-                    if cells[FEEDFORWARD_AT]:
-                        cells[FEEDFORWARD_AT] = cells[FEEDFORWARD_AT] - 2 * word
+                    if fed[FEEDFORWARD_AT - FED]:
+                        fed[FEEDFORWARD_AT - FED] = fed[FEEDFORWARD_AT - FED] - 2 * word
                     cells[REPEATS] = cells[REPEATS] - 1
                     if cells[REPEATS] == 0:
                         events |= EVENT_BLOCK
@@ -649,7 +642,7 @@ def tick(cells: ptr32) -> int:
     word = (word * near[HEAT_GAIN - CONTROL]) >> 12
     word = near[HEAT_SUM - CONTROL] + word * word
     i = near[HEAT_IN - CONTROL] - 1
-    if i == 0:
+    if not i:
         i = HEAT_TICKS
         near[HEAT - CONTROL] = near[HEAT - CONTROL] + ((word - near[HEAT - CONTROL]) >> 15) * near[HEAT_RATE - CONTROL]
         word = 0
@@ -664,7 +657,7 @@ def tick(cells: ptr32) -> int:
         move = position - motion[STUCK_AT - MOTION]
         if move <= 1 and move >= -1:
             stuck = near[STUCK - CONTROL] + 1
-    if stuck == 0:
+    if not stuck:
         motion[STUCK_AT - MOTION] = position
     near[STUCK - CONTROL] = stuck
     missed = near[MISSED - CONTROL]
@@ -780,13 +773,14 @@ def tick(cells: ptr32) -> int:
             # feed-forward, to a current.
             planned = motion[REFERENCE_VELOCITY - MOTION]
             damping = planned - velocity
-            if damping > 65536:
-                damping = 65536
-            if damping < -65536:
-                damping = -65536
+            if (damping + 65536) >> 17:  # at the bound itself, too
+                if damping > 0:
+                    damping = 65536
+                else:
+                    damping = -65536
             command = (error * cells[SERVO_KP]) >> 8
             command = command + ((damping * cells[SERVO_KD]) >> 12)
-            if cells[FLOATING] == 2:
+            if fed[FLOATING - FED] & 2:
                 word = cells[FLOAT_DEAD_BAND]
                 if planned > word:
                     planned = planned - word
@@ -794,18 +788,18 @@ def tick(cells: ptr32) -> int:
                     planned = planned + word
                 else:
                     planned = 0
-                i = position - cells[TABLE_FIRST]
-                word = cells[TABLE_SHIFT]
-                sample = ptr16(cells[TABLE_AT] + ((i >> word) << 1))
+                i = position - fed[TABLE_FIRST - FED]
+                word = fed[TABLE_SHIFT - FED]
+                sample = ptr16(fed[TABLE_AT - FED] + ((i >> word) << 1))
                 w = (i >> (word - 8)) & 255
-                value = cells[REST_SMOOTH]
-                value = value + (((cells[REST_CURRENT] << 8) - value) >> 4)
-                cells[REST_SMOOTH] = value
+                value = fed[REST_SMOOTH - FED]
+                value = value + (((fed[REST_CURRENT - FED] << 8) - value) >> 4)
+                fed[REST_SMOOTH - FED] = value
                 # A straight line between two halfwords, as above.
                 value = (value >> 8) + (((sample[0] ^ 32768) * (256 - w) + (sample[1] ^ 32768) * w) >> 8) - 32768
-                i = cells[VELOCITY_MEAN]
+                i = fed[VELOCITY_MEAN - FED]
                 word = (motion[VELOCITY - MOTION] - i) >> 4
-                cells[VELOCITY_MEAN] = i + word
+                fed[VELOCITY_MEAN - FED] = i + word
                 if word > 65535:
                     word = 65535
                 if word < -65535:
@@ -826,19 +820,19 @@ def tick(cells: ptr32) -> int:
             integral = motion[INTEGRAL - MOTION]
             command = command + ((planned * motion[FRICTION_SLOPE - MOTION]) >> 12) + (integral >> 14)
             limit = near[CLAMP - CONTROL]
-            if cells[FEEDFORWARD_AT]:
-                word = cells[FEEDFORWARD_SHARE]
+            if fed[FEEDFORWARD_AT - FED]:
+                word = fed[FEEDFORWARD_SHARE - FED]
                 if motion[HALTING - MOTION]:
                     if word > 0:
                         word = word - 1
                 elif word < WHOLE_SHARE:
                     word = word + 1
-                cells[FEEDFORWARD_SHARE] = word
+                fed[FEEDFORWARD_SHARE - FED] = word
                 i = cells[LIMIT_UNEXPECTED]
                 if play >= WATCHED_FROM and i and silence <= near[RAMP - CONTROL]:
-                    value = cells[FEEDBACK]
+                    value = fed[FEEDBACK - FED]
                     value = value + command - (value >> 3)
-                    cells[FEEDBACK] = value
+                    fed[FEEDBACK - FED] = value
                     value = value >> 3
                     if value > i or value < 0 - i:
                         driven = 0
@@ -848,7 +842,7 @@ def tick(cells: ptr32) -> int:
                         cells[TRIP_LIMIT] = i
                         cells[STATE] = STATE_FAULT
                         events |= EVENT_TRIP
-                command = command + ((cells[FEEDFORWARD] * word) >> 8)
+                command = command + ((fed[FEEDFORWARD - FED] * word) >> 8)
             # Anti-windup: no integration further into the clamp, nor while the command is being let go of.
             word = (error * cells[SERVO_KI]) >> 2
             if command > limit:
@@ -890,7 +884,7 @@ def tick(cells: ptr32) -> int:
     # stage: store
     # The channels due at this tick, packed; halfwords, since a Cortex-M0 cannot store a word at an odd one.
     if taken or cells[STREAM_ALWAYS]:
-        if motion[COUNT - MOTION] == 0:
+        if not motion[COUNT - MOTION]:
             cells[FIRST_TICK] = inputs[0]
             cells[FIRST_PLAY] = play
         mask = cells[DUE + (inputs[0] & 63)]
@@ -951,7 +945,7 @@ def tick(cells: ptr32) -> int:
         if word >= motion[BLOCK - MOTION]:
             events |= EVENT_BLOCK
     word = near[STATUS_IN - CONTROL] - 1
-    if word == 0:
+    if not word:
         word = STATUS_TICKS
         events |= EVENT_STATUS
     near[STATUS_IN - CONTROL] = word
