@@ -15,7 +15,7 @@ from jointbench.bench import Bench, RegisterName, open_bench
 from jointbench.bench.floating import FloatTable, RemainingCurrent, float_boards
 from jointbench.cli.main import main
 from jointbench.errors import BoardFault, BoardSilent
-from jointbench.excitation import random_excitation
+from jointbench.excitation import load_excitation, random_excitation
 from jointbench.identification import Model, fit, load_model
 from jointbench.identification.floating import float_arm, float_tables
 from jointbench.recording import open_run, record
@@ -67,7 +67,7 @@ def test_the_verb_floats_records_and_leaves_the_boards_as_they_were(
     model = str(live.with_name("model.json"))
     assert main(["float", str(live), "--model", model, "--seconds", "1", "--out", "led", "--json", "result.json"]) == 0
     said = capsys.readouterr().out
-    assert "next: jointbench convert led" in said
+    assert "next: jointbench plan cobot6:2 --taught led --out taught.json" in said
     for place in json.loads(Path("result.json").read_text())["joints"].values():
         # Nobody touches it: gravity of a fitted model is within a percent, and holds are ten times as strong.
         assert place["highest"] - place["lowest"] <= 0.1
@@ -80,6 +80,29 @@ def test_the_verb_floats_records_and_leaves_the_boards_as_they_were(
         assert {board.state for board in bench.boards} == {State.LOADED}
         assert {facts.registers["limit.float"] for facts in bench.facts} == {0}
         assert {facts.registers["servo.friction"] for facts in bench.facts} == {0}
+
+
+def test_what_a_hand_has_taught_becomes_a_motion_that_the_bench_plays(
+    bench: Bench, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    updates: list[Array] = []
+
+    def lead(q: Array) -> None:
+        """Push the first joint for half a second; its friction is below 10 N·m."""
+        updates.append(q)
+        if len(updates) in (10, 35):
+            inject(bench, "push", 1, torque_Nm=15.0 if len(updates) == 10 else 0.0)
+
+    bench.move_to(bench.robot.home)
+    led, plan = tmp_path / "led", tmp_path / "taught.json"
+    float_arm(model, bench, led, 1.2, on_update=lead)
+    assert main(["plan", bench.file.robot, "--taught", str(led), "--out", str(plan)]) == 0
+    assert "there and back" in capsys.readouterr().out
+    motion = load_excitation(plan)
+    reached = np.ptp(motion.evaluate(np.linspace(0.0, motion.period, 500))[0], axis=0)
+    assert reached[0] == pytest.approx(np.ptp(updates, axis=0)[0], rel=0.2)  # it still brakes when updates end
+    assert reached[0] > 0.02
+    bench.admit(motion)
 
 
 def test_a_link_that_drops_stops_every_motor_and_names_its_board(bench: Bench, model: Model, tmp_path: Path) -> None:

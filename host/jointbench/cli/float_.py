@@ -69,6 +69,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say(recorded.ledger.text())
     console.say(f"run: {recorded.path}")
     fields = {
+        "robot": bench.file.robot,
         "run": recorded.path,
         "frames_sha256": recorded.sha256,
         "ledger": recorded.ledger.to_dict(),

@@ -87,7 +87,7 @@ def _after_yes(verb: str, options: argparse.Namespace, result: Result) -> tuple[
         case "compare":
             return "report", options.a, options.b
         case "float":
-            return "convert", value("run", "RUN"), "--out", "taught.csv"
+            return "plan", value("robot", "ROBOT"), "--taught", value("run", "RUN"), "--out", "taught.json"
         case "history":
             return "compare", "MODEL_BEFORE", "MODEL_NOW"
         case "report":

@@ -44,8 +44,10 @@ from jointbench.excitation import (
     plan_single_support,
     random_excitation,
     support_workspace,
+    taught_excitation,
 )
 from jointbench.model import Robot, base_parameters, load_robot, robot_digests, with_reduced_limits
+from jointbench.recording import open_run
 from jointbench.results import PlanEvidence, SupportEvidence, Trace, check_picture, percent, plain, plan_picture
 
 VERB = "plan"
@@ -132,6 +134,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             if options.family == ON_ONE_FOOT:
                 plan = plan_on_one_foot(options, robot, stance_prior_of(options, robot), console)
                 workspace = support_workspace(robot, plan.support.foot) if plan.support else workspace
+            elif options.taught:
+                plan = plan_taught(options, robot, workspace, console)
+                robot = replace(robot, home=tuple(plan.home.tolist()))
             else:
                 plan = plan_within(options, robot, workspace, noise, prior, console)
     except KeyboardInterrupt:
@@ -174,6 +179,19 @@ def plan_within(
     progress = progress_line(console, options)
     search: dict[str, Any] = search_settings(options) | {"noise": noise, "progress": progress}
     return plan_excitation(robot, **motion, **search)
+
+
+def plan_taught(options: argparse.Namespace, robot: Robot, workspace: Workspace, console: Console) -> Excitation:
+    """The motion that a hand has led the arm, after saying what is planned."""
+    for line in plan_words(options, robot, workspace):
+        console.say(line)
+    led = open_run(options.taught).samples
+    if led.joint_names != robot.joint_names:
+        raise ExcitationError(
+            f"run {options.taught} is of joints {', '.join(led.joint_names)}, {robot.name} has "
+            f"{', '.join(robot.joint_names)}; give the run's robot"
+        )
+    return taught_excitation(robot, led.motor_position[led.play_tick >= 0], led.sample_period, workspace=workspace)
 
 
 def plan_on_one_foot(

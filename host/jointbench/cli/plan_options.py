@@ -44,7 +44,7 @@ _ONLY_FOR = {
 
 _OF_THE_SEARCH = ("objective", "starts", "time_limit", "workers", "scheduler")
 
-_NOT_ON_ONE_FOOT = (*_OF_THE_SEARCH, "random", "noise", "workspace", "table_height")
+_NOT_ON_ONE_FOOT = (*_OF_THE_SEARCH, "random", "taught", "noise", "workspace", "table_height")
 """Its motions are always random, clear of the ground, and as large as their ranges."""
 
 
@@ -76,6 +76,9 @@ def _add_motion(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[repo
         "--period", type=float, metavar="S",
         help="of the series, of all moves (20), or of all on one foot (95.008); for boards a multiple of 0.032 s",
     )  # fmt: skip
+    group.add_argument(
+        "--taught", metavar="RUN", help="a run of `float`: the path that a hand led the arm, there and back"
+    )
     group.add_argument("--ramp", type=float, metavar="S", help="seconds of each ramp (2)")
     group.add_argument("--periods", type=int, metavar="N", help="of the series between its ramps (1)")
     group.add_argument("--points", type=int, metavar="N", help="way points between the moves (10)")
@@ -155,6 +158,9 @@ def check_options(options: argparse.Namespace) -> None:
     for name in _OF_THE_SEARCH:
         if options.random and getattr(options, name) is not None:
             raise ExcitationError(f"{_flag(name)} has no effect with --random, which does not search; leave one out")
+    for name in (*_ONLY_FOR, *_OF_THE_SEARCH, "random", "period", "noise", "prior"):
+        if options.taught is not None and getattr(options, name) not in (None, False):
+            raise ExcitationError(f"{_flag(name)} has no effect with --taught, whose motion is recorded; leave it out")
     if options.workers is not None and options.scheduler is not None:
         raise ExcitationError("--workers are processes of this machine, --scheduler has its own; leave one out")
     if options.objective == "relative_sigma" and options.noise is None:
@@ -320,6 +326,10 @@ def plan_words(options: argparse.Namespace, robot: Robot, workspace: Workspace) 
     Raises:
         ExcitationError: a setting is impossible for the family.
     """
+    if options.taught:
+        yield f"planning the motion of {options.taught} for {robot.name}, there and back"
+        yield from _kept(options, robot, workspace)
+        return
     settings = motion_settings(options)
     basis = make_basis(**settings)
     kind = "a random motion" if options.random else "an excitation"
@@ -328,6 +338,11 @@ def plan_words(options: argparse.Namespace, robot: Robot, workspace: Workspace) 
     if not options.random:
         objective = (options.objective or "condition_number").replace("_", " ")
         yield f"  least {objective} of the base regressor at {options.samples} samples{_noise(options)}"
+    yield from _kept(options, robot, workspace)
+
+
+def _kept(options: argparse.Namespace, robot: Robot, workspace: Workspace) -> Iterator[str]:
+    """The limits that count."""
     jerk = ", jerk" if any(joint.jerk_limit is not None for joint in robot.independent_joints) else ""
     yield f"  within {USABLE_MOTION:.0%} of position, velocity, acceleration{jerk}; {_torque(robot, options.prior)}"
     if room := list(_room(workspace, robot)):

@@ -27,6 +27,7 @@ from jointbench.excitation.search.sqp import solve_qp
 from jointbench.excitation.single_support.balance import ZMP_TOLERANCE, Balance, sole_half_lengths
 from jointbench.excitation.single_support.plan import plan_single_support, support_workspace
 from jointbench.excitation.single_support.task import SupportRanges
+from jointbench.excitation.taught import taught_excitation
 
 __all__ = [
     "CRITERIA",
@@ -75,6 +76,7 @@ __all__ = [
     "sole_half_lengths",
     "solve_qp",
     "support_workspace",
+    "taught_excitation",
     "torque_limit",
     "usable_limits",
     "weak_parameters",
