@@ -1,4 +1,4 @@
-"""`./run commission cobot6 --plant-seed K`: ratios, signs and friction that no file knows, commissioned and judged."""
+"""Arms that no file knows, commissioned (`./run commission`) or brought up whole (`./run bring-up`), and judged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ import tomli_w
 
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from jointbench.checks import Check, Result
+from jointbench.cli import bring_up as bring_up_verb
 from jointbench.cli.console import Console, compiling_told, table
 from jointbench.cli.main import carry_out
+from jointbench.cli.parser import build_parser
 from jointbench.errors import JointbenchError
+from jointbench.model import load_robot
 from tools.demo.playing import BENCHES
 from tools.truth import Truth, read_truth
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from jointbench.identification.commission import CommissionedJoint
 
 ROBOTS = ("cobot6",)
+BROUGHT_UP = ("cobot6", "rehab_arm", "nursing_arm")
 RATIOS = (81.0, 101.0, 121.0, 161.0)
 """Of strain-wave gears of this size; the robot's file says 101 of all joints."""
 FRICTION = (0.7, 1.3)
@@ -81,10 +85,30 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
+def bring_up_parser() -> argparse.ArgumentParser:
+    """What `./run bring-up … --plant-seed K` takes."""
+    options = argparse.ArgumentParser(
+        prog="./run bring-up",
+        description="An emulated arm that no file knows, from wires to a proven model, and judged.",
+    )
+    options.add_argument("robot", choices=BROUGHT_UP, help="an arm whose boards are emulated")
+    options.add_argument("--plant-seed", type=int, required=True, metavar="K", help="draws what the arm really is")
+    options.add_argument("--modules", type=int, metavar="N", help="only the first N joints, with their boards")
+    options.add_argument("--until", default="10%", metavar="SHARE", help="as of `jointbench bring-up` (%(default)s)")
+    options.add_argument("--most", default="300", metavar="S", help="as of `jointbench bring-up` (%(default)s)")
+    options.add_argument("--out", metavar="DIR", help="where everything goes; goes on there (runs/ROBOT-plant-K)")
+    options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
+    return options
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Commission and judge; 0, 1 when a value or a fault is not as the plant has it, 2 when it could not be done."""
     errors = (JointbenchError, BenchError)
-    return carry_out("commission", parser().parse_args(arguments), judge_all, errors, when_stopped="motors are off")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["bring-up"]:
+        given = bring_up_parser().parse_args(words[1:])
+        return carry_out("bring-up", given, bring_up, errors, when_stopped=bring_up_verb.WHEN_STOPPED)
+    return carry_out("commission", parser().parse_args(words), judge_all, errors, when_stopped="motors are off")
 
 
 def judge_all(options: argparse.Namespace, console: Console) -> Result:
@@ -108,6 +132,80 @@ def judge_all(options: argparse.Namespace, console: Console) -> Result:
     for check in checks:
         console.say(str(check))
     return Result("commission", options.plant_seed, checks, fields)
+
+
+def bring_up(options: argparse.Namespace, console: Console) -> Result:
+    """Bring an emulated arm up by the verb, which is told nothing of its plant, and put what came out beside that."""
+    out = Path(options.out or Path("runs") / f"{options.robot}-plant-{options.plant_seed}")
+    product, began = out / "product", time.monotonic()
+    bench_file = write_bench(options.robot, options.plant_seed, out)
+    with virtual_bench(bench_file, "harmonic", options.plant_seed, out=out / "bench", modules=options.modules) as live:
+        truth = read_truth(live)
+        words = [str(live), "--until", options.until, "--most", options.most, "--out", str(product), "--yes"]
+        given = build_parser().parse_args([bring_up_verb.VERB, *words])
+        result = bring_up_verb.run(given, console)
+    steps = result.fields["steps"]
+    judged = judge_fields(steps["commission"]["joints"], truth)
+    if judged:
+        console.say(values_table(judged))
+    wall, bench_s = time.monotonic() - began, sum(step["bench_s"] for step in steps.values())
+    checks = bring_up_checks(judged, max(step["rank"] for step in steps.values()), *played(product))
+    for check in checks:
+        console.say(str(check))
+    console.say(
+        f"{options.robot}, plant {options.plant_seed}: {wall:.0f} s by the wall, {bench_s:.0f} s of the bench's time"
+    )
+    fields = {**result.fields, "wall_s": wall, "bench_s": bench_s, "values": [vars(each) for each in judged]}
+    return Result("bring-up", options.plant_seed, checks, fields)
+
+
+def bring_up_checks(judged: Sequence[Judged], rank: int, trips: Sequence[str], reach: float) -> tuple[Check, ...]:
+    """What is wanted: commissioned values as the plant has them, no trip, no joint beyond its limit, a usable model.
+
+    Args:
+        judged: commissioned values.
+        rank: of the verdict, 1 to 3.
+        trips: runs that a board ended, with their reason.
+        reach: farthest position of a joint, over its limit.
+    """
+    return (
+        *checks_of(judged, {}),
+        Check("trips", float(len(trips)), "==", 0),
+        Check("farthest position over its limit", reach, "<=", 1.0),
+        Check("rank of the verdict", float(rank), "<=", 2),
+    )
+
+
+def played(product: Path) -> tuple[list[str], float]:
+    """Runs of a folder that a board ended, and how far joints went over their limits, as a share of these."""
+    from jointbench.recording import open_run, read_result
+
+    trips: list[str] = []
+    reach = 0.0
+    for place in sorted(product.rglob("result.json")):
+        outcome = str((read_result(place.parent) or {})["outcome"])
+        if outcome.startswith("stopped by Board"):
+            trips.append(f"{place.parent}: {outcome}")
+        if outcome != "finished":
+            continue
+        run = open_run(place.parent)
+        limits = np.array([joint.position_limits for joint in run.robot.independent_joints])
+        middle, half = limits.mean(axis=1), 0.5 * np.ptp(limits, axis=1)
+        position = run.samples.motor_position if run.samples.link_position is None else run.samples.link_position
+        reach = max(reach, float(np.nanmax(np.abs(position - middle) / half)))
+    return trips, reach
+
+
+def judge_fields(joints: Mapping[str, Any], truth: Truth) -> list[Judged]:
+    """Put every value of a commissioning's JSON that the plant has, too, beside it."""
+    return [
+        Judged(joint, name, value["value"], value["sigma"], known[name])
+        for joint, fields in joints.items()
+        if fields["values"]
+        for known in (true_values(truth[joint]),)
+        for name, value in fields["values"].items()
+        if name in known and value["value"] is not None
+    ]
 
 
 def checks_of(judged: Sequence[Judged], named: Mapping[str, Mapping[str, Any]]) -> tuple[Check, ...]:
@@ -185,12 +283,16 @@ def write_bench(robot: str, seed: int, out: Path) -> Path:
     rng = np.random.default_rng(seed)
     bench = tomllib.loads((BENCHES / f"{robot}.toml").read_text(encoding="utf-8"))
     plant = tomllib.loads((BENCHES / bench["plant"]).read_text(encoding="utf-8"))
-    plant["steps_per_tick"] = 3  # a small ratio reflects less of the rotor, which friction then stops the sooner
-    for joint in plant["joints"]:
-        joint["ratio"] = float(rng.choice(RATIOS) * rng.choice([-1.0, 1.0]))
+    plant["steps_per_tick"] = max(
+        3, plant["steps_per_tick"]
+    )  # a small ratio reflects less of the rotor, which friction then stops the sooner
+    for joint, drive in zip(plant["joints"], load_robot(bench["robot"]).drives, strict=True):
+        if drive.kind == "harmonic":
+            joint["ratio"] = float(rng.choice(RATIOS) * rng.choice([-1.0, 1.0]))
         share = float(rng.uniform(*FRICTION))
         for key in ("coulomb_Nm", "viscous_Nms_rad", "stribeck_Nm"):
-            joint[key] = share * float(joint[key])
+            if key in joint:
+                joint[key] = share * float(joint[key])
     out.mkdir(parents=True, exist_ok=True)
     (out / "plant.toml").write_text(tomli_w.dumps(plant), encoding="utf-8")
     (out / "bench.toml").write_text(tomli_w.dumps({**bench, "plant": "plant.toml"}), encoding="utf-8")

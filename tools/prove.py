@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,17 +227,12 @@ def told_stiffness(model: Model) -> list[float] | None:
 
     None where the run is no longer there, or is without encoders on both sides of the gears or torque sensors.
     """
-    from jointbench.identification.drives import drive_signals, fit_stiffness
+    from jointbench.cli.prove import stiffness_of
     from jointbench.identification.validation import fitted_runs
     from jointbench.recording import open_run
 
     paths = [Path(str(run["run"])) for run in fitted_runs(model)]
-    if not paths or not paths[0].is_dir():
-        return None
-    run = open_run(paths[0])
-    if run.samples.link_position is None or run.samples.joint_torque is None:
-        return None
-    return [(gear and gear.stiffness) or inf for gear in fit_stiffness(run.robot, drive_signals(run, run.robot))]
+    return stiffness_of(open_run(paths[0])) if paths and paths[0].is_dir() else None
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def verbs_of_run() -> set[str]:
     """What `./run` does itself or hands to tools/."""
     text = (ROOT / "run").read_text(encoding="utf-8")
-    return {"setup", *re.findall(r"^ +tool (\w+) ", text, re.MULTILINE), *re.findall(r"%s\\n' (\w+) ", text)}
+    return {"setup", *re.findall(r"^ +tool (\w+) ", text, re.MULTILINE), *re.findall(r"%s\\n' ([\w-]+) ", text)}
 
 
 def fault_of(text: str) -> str:

@@ -9,7 +9,18 @@ import pytest
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.plant_variants import true_robot
 from jointbench.identification.commission_readings import ADVICE
-from tools.commission import WRONG, Judged, checks_of, friction_torque, main, true_values, write_bench
+from tools.commission import (
+    BROUGHT_UP,
+    WRONG,
+    Judged,
+    bring_up_checks,
+    checks_of,
+    friction_torque,
+    judge_fields,
+    main,
+    true_values,
+    write_bench,
+)
 
 
 def test_each_seed_is_an_arm_that_no_file_knows(tmp_path: Path) -> None:
@@ -41,6 +52,32 @@ def test_a_value_off_and_a_fault_misnamed_are_seen() -> None:
     for wrong in ({"fault": None}, {"moved_deg": 5.1}, {"driving": 1}):
         other = {"1: jammed joint": {**named["1: jammed joint"], **wrong}}
         assert [check.ok for check in checks_of([good], other)].count(False) == 1
+
+
+@pytest.mark.parametrize("robot", BROUGHT_UP)
+def test_ratios_are_drawn_of_joints_with_a_gear_of_their_own(robot: str, tmp_path: Path) -> None:
+    arm = read_bench_file(write_bench(robot, 0, tmp_path))
+    drawn = true_robot(arm.plant, arm.robot).drives
+    for own, drive in zip(drawn, arm.robot.drives, strict=True):
+        assert (own.ratio != drive.ratio) <= (drive.kind == "harmonic")
+    assert (drawn != arm.robot.drives) is (robot != "nursing_arm")  # whose motors are coupled
+
+
+def test_a_value_off_a_trip_a_limit_passed_and_a_refusal_are_seen() -> None:
+    good = [Judged("j1", "ratio", 81.1, 0.1, 81.0)]
+    assert all(check.ok for check in bring_up_checks(good, 2, [], 0.98))
+    off = [Judged("j1", "ratio", 81.4, 0.1, 81.0)]
+    for wrong in ((off, 1, [], 0.9), (good, 3, [], 0.9), (good, 1, ["proof: stopped"], 0.9), (good, 1, [], 1.01)):
+        assert [check.ok for check in bring_up_checks(*wrong)].count(False) == 1
+
+
+def test_values_of_a_product_stand_beside_the_plants_and_joints_without_any_are_left_out() -> None:
+    law = {"coulomb": 4.0, "viscous": 6.0, "stribeck": 0.0, "stribeck_velocity": 0.06, "transition": 1e-3}
+    truth = {"j1": {"friction": law, "ratio": -81.0, "torque_constant": 0.1, "current_gain": 1.01}, "j2": {}}
+    values = {"ratio": {"value": -81.2, "sigma": 0.1}, "coulomb": {"value": None, "sigma": 0.0}}
+    (judged,) = judge_fields({"j1": {"values": values}, "j2": {"values": {}}}, truth)
+    assert judged == Judged("j1", "ratio", -81.2, 0.1, -81.0)
+    assert judged.deviation == pytest.approx(-2.0)
 
 
 def test_every_fault_that_can_be_named_is_played() -> None:

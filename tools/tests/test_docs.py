@@ -83,7 +83,7 @@ def test_every_command_parses(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_verb_in_the_text_exists(page: Path) -> None:
     known = {*verbs_of_run(), *VERBS, "VERB", "help"}
-    for verb in re.findall(r"`(?:\./run|jointbench) ([\w]+)", page.read_text(encoding="utf-8")):
+    for verb in re.findall(r"`(?:\./run|jointbench) (\w[\w-]*)", page.read_text(encoding="utf-8")):
         assert verb in known, f"{page.name} speaks of `{verb}`"
 
 

@@ -413,13 +413,16 @@ class Bench:
             raise FileError(f"bench {self.file.name!r} is open but not connected; call connect() first")
 
 
-def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None) -> Bench:
+def open_bench(
+    path: str | Path, around: Callable[[Clock], Clock] | None = None, *, robot: str | Path | None = None
+) -> Bench:
     """Open the bench of a live bench file; `connect` and `configure` it before moving anything.
 
     Args:
         path: of the file.
         around: makes the clock that bench and boards wait on from that of the target, as
             `jointbench.testing.taking_turns` does; none is put around it by default.
+        robot: name or file that takes the place of the bench file's, such as the one with commissioned values.
 
     Raises:
         FileError: the file is wrong, or its boards are not those of the robot.
@@ -432,7 +435,8 @@ def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None)
         ...
     jointbench.errors.FileError: there is no bench file lost.toml; it says where each joint's board is, and ...
     """
-    return Bench(read_bench_file(path), around, on_connect=_serve_feed)
+    file = read_bench_file(path)
+    return Bench(file if robot is None else replace(file, robot=str(robot)), around, on_connect=_serve_feed)
 
 
 def _serve_feed(bench: Bench) -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import re
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
-from jointbench.errors import FileError
+from jointbench.errors import FileError, FitError
 
 if TYPE_CHECKING:
+    from jointbench.bench import BenchFile
     from jointbench.identification.commission import CommissionedJoint
     from jointbench.identification.commission_readings import Value
+    from jointbench.model import Robot
 
 VERB = "commission"
 WRITES = ("write",)
@@ -26,6 +33,7 @@ NOT_MEASURED = (
     "not measured: winding resistance and torque constant, for no channel of a board tells the motor's voltage or "
     "torque. `jointbench gains` identifies torque constants by a known payload"
 )
+_RATIO_STEP = 0.5e-3  # half of the step of the register drive.ratio
 _STEPS = {"push": "pushed 1° either way", "wave": "moved 2.5° either way", "strokes": "moved by 6° at several speeds"}
 
 
@@ -154,8 +162,7 @@ def write_values(
     from jointbench.model import load_robot
     from jointbench.model.drive_values import robot_file_text, with_drive_values
 
-    news = {joint.name: {v.key: rounded(v) for v in joint.values if is_news(v)} for joint in joints if not joint.fault}
-    news = {name: values for name, values in news.items() if values}
+    news = news_of(joints)
     if not news:
         console.say("the robot's file says what was measured; nothing is to be written")
         return None
@@ -185,6 +192,113 @@ def write_values(
     return str(target)
 
 
+def reachable_limits(robot: Robot, news: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return lower torque limits for joints whose motors do not reach the present ones by their measured ratios [N·m].
+
+    Torque at the current limit = |ratio| · torque constant · current limit.
+    """
+    limits: dict[str, float] = {}
+    for joint, drive in zip(robot.independent_joints, robot.drives, strict=True):
+        reach = abs(news.get(joint.name, {}).get("ratio", np.inf)) * drive.torque_constant * drive.current_limit
+        if reach < joint.torque_limit:
+            limits[joint.name] = float(f"{0.9995 * reach:.4g}")  # rounded, it is not above what they reach
+    return limits
+
+
+def write_robot(
+    reference: str,
+    news: Mapping[str, Mapping[str, float]],
+    target: Path,
+    torque_limits: Mapping[str, float] | None = None,
+) -> str:
+    """Write a robot's file with measured values into another place; the one it is made of stays as it is.
+
+    Args:
+        reference: of the robot, as a bench file has it.
+        news: values by joint, by key of its table [joints.drive].
+        target: the file.
+        torque_limits: by joint [N·m], of those whose limit changes, too.
+
+    Returns:
+        The reference of the robot in that file, with what stood behind the first one's name, such as ":2" of a part.
+
+    Raises:
+        FileError: the robot is a URDF, or its drives are not written as tables.
+    """
+    from jointbench.files import write_file
+    from jointbench.model import load_robot, split_reference
+    from jointbench.model.drive_values import robot_file_text, with_drive_values
+
+    path, text = robot_file_text(reference)
+    text = with_drive_values(text, news, torque_limits)
+    drawn = tomllib.loads(text).get("urdf")
+    if path is not None and drawn is not None:
+        own = json.dumps(str((path.parent / drawn).resolve()))
+        text = re.sub(r"^[ \t]*urdf[ \t]*=.*$", lambda _: f"urdf = {own}", text, count=1, flags=re.MULTILINE)
+    write_file(target, text)
+    written = f"{target.resolve()}{reference.removeprefix(split_reference(reference)[0])}"
+    load_robot(written)
+    return written
+
+
+def write_ratios(file: BenchFile, robot: str, backups: Path, console: Console, *, yes: bool) -> None:
+    """Write gear ratios onto those boards that still have the one of the bench's robot file, after a yes.
+
+    Args:
+        file: the bench.
+        robot: reference of the robot with measured ratios.
+        backups: where the boards' files go before.
+        console: asks.
+        yes: nobody is asked.
+
+    Raises:
+        FitError: nobody said yes.
+        FlashError: a board cannot be written.
+    """
+    from jointbench.bench import Bench
+    from jointbench.bench.bench_checks import board_ratios
+    from jointbench.bench.flash import ask_boards, boards_of, write_facts
+    from jointbench.model import load_robot
+
+    measured = load_robot(robot)
+    before, wanted = (board_ratios(each) for each in (load_robot(file.robot), measured))
+    bench = Bench(file)
+    try:
+        for board in bench.boards:
+            board.greet()
+            board.need_our_schema()
+            board.read_registers()
+        present = [board.facts.ratio if board.facts else 0.0 for board in bench.boards]
+    finally:
+        bench.close()
+    news = {
+        name: float(new)
+        for name, old, new, own in zip(measured.joint_names, before, wanted, present, strict=True)
+        if abs(own - old) <= _RATIO_STEP < abs(new - old)
+    }
+    if not news:
+        return
+    text = ", ".join(f"{name} {ratio:g}" for name, ratio in news.items())
+    console.say(f"gear ratios for the boards (their fact drive.ratio): {text}")
+    if not yes and not _asked("write these ratios onto the boards? [y/N]: "):
+        raise FitError(
+            f"the gears have other ratios than the boards were told ({text}); look at them, then type the same command "
+            "with --yes, which writes them, or write the fact drive.ratio into each board's config.json"
+        )
+    entries = [entry for entry in file.boards if entry.joint in news]
+    said = ask_boards(file, [entry.joint for entry in file.boards if not entry.on_foot])
+    for board in boards_of(entries, said):
+        raw = {entry.node: {"drive.ratio": round(1e3 * news[entry.joint])} for entry in board}
+        kept = write_facts(file, board, raw, backups)
+        console.say(f"  {', '.join(entry.joint for entry in board)}: written; its files before are in {kept}")
+
+
+def news_of(joints: Sequence[CommissionedJoint]) -> dict[str, dict[str, float]]:
+    """Return what the robot's file should be told, by joint and key of its table [joints.drive]; faulty joints' not."""
+    news = {joint.name: {v.key: rounded(v) for v in joint.values if is_news(v)} for joint in joints if not joint.fault}
+    return {name: values for name, values in news.items() if values}
+
+
 def is_news(value: Value) -> bool:
     """Whether the robot's file should be told a value: it says none, or another by more than 3 σ."""
     return bool(value.key) and value.value is not None and (value.deviation is None or value.deviation > 3.0)
@@ -207,4 +321,9 @@ def _says_yes(target: Path, console: Console) -> bool:
     if not sys.stdin.isatty():
         console.say(f"not written: nobody is here to say yes; --yes writes these values into {target}")
         return False
-    return input(f"write these values into {target}? [y/N]: ").strip().lower() in ("y", "yes")
+    return _asked(f"write these values into {target}? [y/N]: ")
+
+
+def _asked(question: str) -> bool:
+    """Whether somebody is here, and says yes."""
+    return sys.stdin.isatty() and input(question).strip().lower() in ("y", "yes")

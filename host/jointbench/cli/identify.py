@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BENCH, how precisely, and how long at most."""
     parser.add_argument("bench", metavar="BENCH", help="a bench .toml: where each joint's board is")
     parser.add_argument(
-        "--until", type=_share, default=0.1, metavar="SHARE",
+        "--until", type=share, default=0.1, metavar="SHARE",
         help="relative σ of each base parameter, such as 10%% or 0.1 (10%%)",
     )  # fmt: skip
     parser.add_argument(
@@ -46,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="where runs and model.json go (a new one under runs/)")
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
+    """Return a share that is given in percent or as a number.
+
+    >>> share("10%"), share("0.1")
+    (0.1, 0.1)
+    """
     match = re.fullmatch(r"\s*([0-9.]+)\s*(%?)\s*", text)
     value = float(match[1]) * (0.01 if match[2] else 1.0) if match else 0.0
     if not 0.0 < value < 1.0:
@@ -107,17 +112,22 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         "verification": check.path,
         "motion_s": identification.motion,
         "until": options.until,
-        "precision": {
-            name: {"relative_sigma": float(sigma), "at_best": float(best), "out_of_reach": bool(out)}
-            for name, sigma, best, out in zip(
-                precision.names, precision.relative_sigma, precision.at_best, precision.is_out_of_reach, strict=True
-            )
-        },
+        "precision": precision_fields(precision),
         "efficiency": precision.efficiency,
         "fit": fit_fields(model),
         "validation": validation_fields(validation),
     }
     return Result("identify", options.seed, fields=fields, refused=validation.verdict.is_refused)
+
+
+def precision_fields(precision: Precision) -> dict[str, dict[str, float | bool]]:
+    """Return how precisely each parameter is known, for JSON."""
+    return {
+        name: {"relative_sigma": float(sigma), "at_best": float(best), "out_of_reach": bool(out)}
+        for name, sigma, best, out in zip(
+            precision.names, precision.relative_sigma, precision.at_best, precision.is_out_of_reach, strict=True
+        )
+    }
 
 
 def piece_line(pieces: int, motion: float, precision: Precision) -> str:

@@ -18,7 +18,7 @@ from jointbench.files import text_of, toml_values
 SILENT = ("completion", "repl", "monitor")
 """Verbs that are followed by nothing: a script for a shell, and what a person ends."""
 
-OWN = ("doctor", "identify", "init")
+OWN = ("bring-up", "doctor", "identify", "init")
 """Verbs that say it themselves, with what only they know."""
 
 _RUN_FILE, _MODEL = "run.toml", "*model*.json"

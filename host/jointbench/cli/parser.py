@@ -18,6 +18,7 @@ VERBS: Mapping[str, str] = {
     "init": "init",
     "assemble": "assemble",
     "check": "check",
+    "bring-up": "bring_up",
     "commission": "commission",
     "plan": "plan",
     "sweep": "sweep",

@@ -16,6 +16,7 @@ from jointbench.extras import need
 
 if TYPE_CHECKING:
     from jointbench.identification.proof import Proof
+    from jointbench.recording import Run
 
 VERB = "prove"
 WRITES = ("report",)
@@ -100,6 +101,18 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             )  # fmt: skip
         console.say(f"report: {options.report}")
     return Result("prove", motion.seed, fields=fields, refused=not proof.is_proven)
+
+
+def stiffness_of(run: Run) -> list[float] | None:
+    """Stiffness of each gear [N·m/rad] that a run tells, inf where it does not.
+
+    None where the run is without encoders on both sides of the gears, or without torque sensors.
+    """
+    from jointbench.identification.drives import drive_signals, fit_stiffness
+
+    if run.samples.link_position is None or run.samples.joint_torque is None:
+        return None
+    return [(gear and gear.stiffness) or np.inf for gear in fit_stiffness(run.robot, drive_signals(run, run.robot))]
 
 
 def command(options: argparse.Namespace) -> str:

@@ -134,6 +134,7 @@ def identify_until(
     seed: int = 0,
     workspace: Workspace | None = None,
     progress: Progress | None = None,
+    earlier: Sequence[Run] = (),
 ) -> SequentialIdentification:
     """Move a robot until each base parameter is known to a relative σ, or could not be within the time.
 
@@ -156,9 +157,11 @@ def identify_until(
         seed: of the plans.
         workspace: where the robot may move.
         progress: called after each piece.
+        earlier: first pieces that an earlier call has recorded, in their order; they are not played again.
 
     Raises:
-        FitError: `wanted` is no share, or there is not time for one piece; and as `fit`.
+        FitError: `wanted` is no share, or there is not time for one piece; or an earlier run does not say its motion;
+            and as `fit`.
         ExcitationError, InfeasibleExcitation: as `plan_excitation`.
     """
     if not 0.0 < wanted < 1.0:
@@ -174,6 +177,8 @@ def identify_until(
     precisions: list[Precision] = []
 
     def planned(objective: str, **more: Any) -> Excitation:
+        if len(pieces) < len(earlier):
+            return _motion_of(earlier[len(pieces)])
         return plan_excitation(
             robot, period=piece, samples=SAMPLES, objective=objective, seed=seed + len(pieces), time_limit=plan_time,
             base=base, workspace=workspace, noise=noise, **more,
@@ -182,7 +187,7 @@ def identify_until(
     following = planned("d_optimal")
     while True:
         pieces.append(following)
-        runs.append(record_piece(following, len(runs)))
+        runs.append(earlier[len(runs)] if len(runs) < len(earlier) else record_piece(following, len(runs)))
         model = fit(runs)
         size = _size(robot, base, model)
         noise = np.maximum(model.fit_rms, np.finfo(np.float64).tiny)
@@ -199,6 +204,12 @@ def identify_until(
             progress(len(pieces), precisions[-1])
         if precisions[-1].is_reached or left < 1:
             return SequentialIdentification(model, tuple(runs), tuple(precisions), piece * len(pieces))
+
+
+def _motion_of(run: Run) -> Excitation:
+    if run.excitation is None:
+        raise FitError(f"run {run.path} does not say which motion was played; leave it out, and record a piece anew")
+    return run.excitation
 
 
 def _size(robot: Robot, base: BaseParameters, model: Model) -> Array:

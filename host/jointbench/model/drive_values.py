@@ -39,12 +39,15 @@ def robot_file_text(reference: str) -> tuple[Path | None, str]:
     return path, text_of(path)
 
 
-def with_drive_values(text: str, values: Mapping[str, Mapping[str, float]]) -> str:
+def with_drive_values(
+    text: str, values: Mapping[str, Mapping[str, float]], torque_limits: Mapping[str, float] | None = None
+) -> str:
     """Return a robot file's text with values of joints' drives replaced, or added to their tables [joints.drive].
 
     Args:
         text: of the file.
         values: by joint, by key of the table.
+        torque_limits: torque_Nm by joint [N·m], of those whose limit changes, too.
 
     Raises:
         FileError: the file writes a joint's drive in another way than as a table of its own; nothing is changed.
@@ -55,9 +58,12 @@ def with_drive_values(text: str, values: Mapping[str, Mapping[str, float]]) -> s
     """
     before = tomllib.loads(text)
     wanted = deepcopy(before)
-    for joint in wanted.get("joints", []):
-        joint.get("drive", {}).update(values.get(joint.get("name"), {}))
-    changed = _changed(text, [dict(values.get(joint.get("name"), {})) for joint in before.get("joints", [])])
+    names = [joint.get("name") for joint in before.get("joints", [])]
+    limits = {name: {"torque_Nm": limit} for name, limit in (torque_limits or {}).items()}
+    for name, joint in zip(names, wanted.get("joints", []), strict=True):
+        joint.get("drive", {}).update(values.get(name, {}))
+        joint.update(limits.get(name, {}))
+    changed = _changed(text, *([dict(of.get(name, {})) for name in names] for of in (values, limits)))
     if _parsed(changed) != wanted:
         raise FileError(
             f"the drives of {', '.join(values)} are not written as tables [joints.drive] with a line for each value; "
@@ -66,7 +72,7 @@ def with_drive_values(text: str, values: Mapping[str, Mapping[str, float]]) -> s
     return changed
 
 
-def _changed(text: str, values: list[dict[str, float]]) -> str:
+def _changed(text: str, values: list[dict[str, float]], limits: list[dict[str, float]]) -> str:
     lines: list[str] = []
     joint, left = -1, dict[str, float]()
     for line in text.splitlines():
@@ -75,6 +81,7 @@ def _changed(text: str, values: list[dict[str, float]]) -> str:
             left = {}
             if header[1] == "[[" and header[2] == "joints":
                 joint += 1
+                left = dict(limits[joint])
             elif header[1] == "[" and header[2] == "joints.drive" and 0 <= joint < len(values):
                 left = dict(values[joint])
         elif (entry := _ENTRY.match(line)) and entry[2] in left:

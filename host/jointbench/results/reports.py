@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jointbench.errors import FileNotWritten
 from jointbench.extras import need
@@ -112,6 +112,41 @@ def write_proof(
     from jointbench.results.proof_page import proof_html
 
     return _write(Path(path), proof_html(proof, model, motion, friction_width, tuple(commands)).encode("utf-8"))
+
+
+def write_bring_up(
+    path: str | Path,
+    bench: str,
+    answer: str,
+    rank: int,
+    sentence: str,
+    products: Mapping[str, Mapping[str, Any]],
+    *,
+    commands: Sequence[str] = (),
+) -> Path:
+    """Write one HTML file on a bench that was brought up: one verdict, each step's, and where every number came from.
+
+    Args:
+        path: of the file; an older one is replaced once the new one is whole.
+        bench: its name.
+        answer: the verdict.
+        rank: of it: 1 good, 2 with care, 3 no.
+        sentence: why.
+        products: of the steps that were done, by name, as their files have them.
+        commands: what to type to get all this again, a line each.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.bring_up_page import bring_up_html
+
+    page = Path(path)
+    return _write(page, bring_up_html(page, bench, answer, rank, sentence, products, tuple(commands)).encode("utf-8"))
 
 
 def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from jointbench.bench.flash.board_files import (
 )
 from jointbench.bench.flash.image import FIRMWARE, Image, Keys, build_image, package_of, read_key, sources_of
 from jointbench.bench.flash.plan import FlashReport, Outcome, StepDone, carry_out, plan_flash
+from jointbench.bench.flash.plan import replace as replace_file
 from jointbench.bench.flash.slots import given_config, keep, read_config, read_slots
 from jointbench.bench.identity import Identity
 from jointbench.errors import BoardError, BoardLost, FlashError, JointbenchError
@@ -156,6 +158,51 @@ def flash_board(
         return replace(report, joint=", ".join(motor.joint for motor in board))
     except FlashError as error:
         raise FlashError(f"{entry.joint} (node {entry.node}): {error}") from error
+
+
+def write_facts(
+    file: BenchFile, board: Sequence[BoardEntry], facts: Mapping[int, Mapping[str, int]], backups: Path
+) -> Path:
+    """Write facts into a board's config.json, the rest of which stays, and start the board anew; its image stays, too.
+
+    Args:
+        file: its bench.
+        board: its entries, one for each of its motors.
+        facts: raw values by node, by the name of the register.
+        backups: where copies of the board's own files go before.
+
+    Returns:
+        The folder of that copy.
+
+    Raises:
+        FlashError: it cannot be reached or its configuration is not usable, and nothing was written; or it does not
+            start again.
+    """
+    entry, nodes = board[0], tuple(motor.node for motor in board)
+    line, started = _line_of(file, entry), False
+    try:
+        _check_reachable(line, board)
+        with _connected(line, entry) as (_, own):
+            uid = own.greet().uid
+            own.leave_for_repl()
+        try:
+            with _files(entry) as (files, _):
+                config = read_config(files, None, *nodes)
+                backup = keep(files, backups, uid)
+                for motor in (config, config.get("partner", {})):
+                    if changed := facts.get(motor.get("node", nodes[0])):
+                        motor["facts"] = {**motor.get("facts", {}), **changed}
+                carry_out(replace_file("config.json", json.dumps(config, indent=1).encode() + b"\n"), files)
+                if isinstance(files, ReplFiles):
+                    files.reset()
+                    started = True
+        except (FlashError, OSError) as error:
+            raise FlashError(f"{error}. {_bring_back(line, entry, started)}") from error
+        if _start(line, entry, started) is None:
+            raise FlashError(f"it does not answer; take its power and give it back. Its files before: {backup}")
+    except FlashError as error:
+        raise FlashError(f"{entry.joint} (node {entry.node}): {error}") from error
+    return backup
 
 
 def _check_reachable(line: BenchFile, board: Sequence[BoardEntry]) -> None:

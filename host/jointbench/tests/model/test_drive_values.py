@@ -1,10 +1,12 @@
 """Values of drives written into a robot file: these alone change, or nothing does."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from jointbench.errors import FileError
+from jointbench.model import load_robot
 from jointbench.model.drive_values import robot_file_text, with_drive_values
 
 
@@ -31,3 +33,13 @@ def test_a_drive_written_in_another_way_is_left_to_its_author() -> None:
         with_drive_values('[[joints]]\nname = "j1"\ndrive = { ratio = 5 }\n', {"j1": {"ratio": 6.0}})
     with pytest.raises(FileError, match="has no place for values of drives"):
         robot_file_text("arm.urdf")
+
+
+def test_a_torque_limit_is_lowered_with_the_ratio_that_asks_for_it(tmp_path: Path) -> None:
+    _, text = robot_file_text("cobot6")
+    path = tmp_path / "arm.toml"
+    path.write_text(with_drive_values(text, {"j2": {"ratio": -80.9}}, {"j2": 100.2, "j3": 60.5}))
+    before, now = load_robot("cobot6"), load_robot(path)
+    assert [joint.torque_limit for joint in now.joints[1:3]] == [100.2, 60.5]
+    assert [joint.torque_limit for joint in now.joints[3:]] == [joint.torque_limit for joint in before.joints[3:]]
+    assert [drive.ratio for drive in now.drives] == [101.0, -80.9, *[101.0] * 4]
