@@ -83,11 +83,9 @@ def play_all(
     motions: Motions,
     *,
     plant: Plant | None = None,
-    modules: int | None = None,
     noise_seed: int | None = None,
     variant: Variant | None = None,
     folder: str = "",
-    configure: Callable[[Bench], None] = Bench.configure,
     before: Mapping[str, Callable[[Bench], None]] | None = None,
 ) -> Played:
     """Start the virtual bench of `bench_file` in stage.out/"bench" and play motions on it, saying a line for each.
@@ -97,16 +95,13 @@ def play_all(
         bench_file: one of BENCHES, or another.
         motions: each is recorded in stage.out under its name.
         plant: physics of the joints; None: the stage's.
-        modules: of a modular robot; None: the stage's.
         noise_seed: of the boards' noise alone; None: the stage's seed.
         variant: another make of the plant; None: the plant file's.
         folder: in stage.out, for another plant than that of the stage; its bench and runs are there.
-        configure: called with the connected bench; by default every board gets its usual settings.
         before: by a motion's name, called with the bench before that one.
     """
     plant = plant or stage.plant
     stage = replace(stage, out=stage.out / folder)
-    modules = stage.modules if modules is None else modules
     stage.console.say(
         f"starting the emulated boards of {bench_file.stem} (MicroPython, {EMULATED[stage.board]}), {plant} joints"
         + ("" if variant is None else f", {variant}")
@@ -120,13 +115,13 @@ def play_all(
                     stage.seed,
                     out=stage.out / "bench",
                     board=stage.board,
-                    modules=modules,
+                    modules=stage.modules,
                     noise_seed=noise_seed,
                     variant=variant,
                 )
             )
             truth = read_truth(live)
-        return Played(play_on(stage, live, motions, configure=configure, before=before), truth)
+        return Played(play_on(stage, live, motions, before=before), truth)
 
 
 def play_on(
@@ -134,7 +129,6 @@ def play_on(
     live: Path,
     motions: Motions,
     *,
-    configure: Callable[[Bench], None] = Bench.configure,
     before: Mapping[str, Callable[[Bench], None]] | None = None,
 ) -> dict[str, Run]:
     """Play motions on the boards of a live bench file, as `play_all` does."""
@@ -142,7 +136,7 @@ def play_on(
         with stage.console.working("connecting"):
             bench = opened.enter_context(open_bench(live))
             bench.connect()
-            configure(bench)
+            bench.configure()
         runs: dict[str, Run] = {}
         for name, (motion, repeats) in motions.items():
             if before and name in before:

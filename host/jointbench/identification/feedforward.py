@@ -292,7 +292,6 @@ def feedforward_of_model(
     *,
     friction_width: float = FRICTION_WIDTH,
     current_lag: float = 0.0,
-    with_offset: bool = False,
 ) -> Feedforward:
     """Feed-forward of a trajectory by a model, less what the servo's velocity observer adds by its lag.
 
@@ -308,7 +307,6 @@ def feedforward_of_model(
         facts: of each motor's board, as `Bench.facts` has them after `configure`.
         friction_width: velocity over which friction changes its sign [rad/s; m/s].
         current_lag: of the current behind its command [s].
-        with_offset: as in `planned_torque`.
 
     Raises:
         FitError: the model has not as many joints as the bench has boards, or the width is not positive.
@@ -321,7 +319,7 @@ def feedforward_of_model(
         )
     # Tick by tick, for friction with memory goes on from sample to sample.
     time = command_times(trajectory, facts, current_lag)
-    torque = planned_torque(model, trajectory, time, friction_width=friction_width, with_offset=with_offset)
+    torque = planned_torque(model, trajectory, time, friction_width=friction_width)
     return feedforward_of_torque(torque, robot, trajectory, facts, current_lag=current_lag)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.bench import DEFAULT_LOSS_LIMIT, FOOT_CHANNELS, Ledger, Tally
+from jointbench.bench import FOOT_CHANNELS, Ledger, Tally
 from jointbench.memory_mapping import FileBytes, map_file, release_pages
 from jointbench.recording.board_record import BoardRecord, ClockNotes, LateSample, Ticks, TrackSpool
 from jointwire import (
@@ -167,20 +167,17 @@ class Recording:
     warnings: tuple[str, ...]
 
 
-def decode_recording(
-    path: Path, joints: Mapping[int, str], schema: int | None = None, limit: float = DEFAULT_LOSS_LIMIT
-) -> Recording:
+def decode_recording(path: Path, joints: Mapping[int, str], schema: int | None = None) -> Recording:
     """Decode a frames.bin; damage is named in `warnings` and counted as loss, never repaired.
 
     Args:
         path: of the frames.bin.
         joints: joint of each node, in joint order.
         schema: hash of the schema it was recorded with; None: this version's.
-        limit: largest fraction of samples that may be lost in a valid run.
     """
     warnings: list[str] = []
     boards = {node: _Heard(joint, warnings) for node, joint in joints.items()}
-    tally = Tally(joints, limit)
+    tally = Tally(joints)
     strangers: set[int] = set()
     n_records = undecoded = 0
     for batch in _batches(read_records(map_file(path), warnings)):

@@ -21,6 +21,7 @@ SIDE, TOP = (0, 2), (0, 1)
 _AXES = "xyz"
 _UP = 2
 _LEAST_EXTENT = 0.1
+_DRAWN = 12  # poses drawn as stick figures
 """What a view spans at least [m]: an arm that stays on the line it is seen along has no extent."""
 _ARC = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 13)
 _SWEPT, _POSE = "#e6edf3", "#a9bccb"
@@ -97,19 +98,18 @@ class ArmPoses:
         return self.placed(link, np.array([local]))[:, 0]
 
 
-def draw_view(axes: Axes, poses: ArmPoses, view: tuple[int, int], drawn: int = 12) -> None:
+def draw_view(axes: Axes, poses: ArmPoses, view: tuple[int, int]) -> None:
     """Draw what a robot sweeps, some of its poses, home, the way of its tip, and the workspace.
 
     Args:
         axes: to draw into, at its final place; the same scale both ways.
         poses: many, home first.
         view: SIDE or TOP.
-        drawn: how many of the poses are drawn as stick figures.
     """
     flat = list(view)
     swept = [outline for pose in poses.capsules for outline in _outlines(pose[..., flat], poses.robot)]
     axes.add_collection(PolyCollection(swept, facecolors=_SWEPT, edgecolors=_SWEPT, linewidths=0.3, rasterized=True))
-    chosen = np.linspace(0, len(poses.origins) - 1, drawn + 1).astype(int)[:-1]
+    chosen = np.linspace(0, len(poses.origins) - 1, _DRAWN + 1).astype(int)[:-1]
     axes.add_collection(LineCollection(list(poses.sticks[chosen][..., flat].reshape(-1, 2, 2)), colors=_POSE, lw=1.0))
     home = _outlines(poses.capsules[0][..., flat], poses.robot)
     axes.add_collection(PolyCollection(home, facecolors="none", edgecolors=PALETTE.muted, linewidths=0.7))

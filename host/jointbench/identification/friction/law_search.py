@@ -69,9 +69,7 @@ class _Step(NamedTuple):
     gain: float
 
 
-def descend(
-    rows_at: RowsAt, start: LawPoint, bounds: Bounds, prior: Array | None = None, steps: int = STEPS
-) -> Descent:
+def descend(rows_at: RowsAt, start: LawPoint, bounds: Bounds, prior: Array | None = None) -> Descent:
     """Go down from a start until the weighted sum of squares falls no more.
 
     min over base parameters and laws' parameters, these within bounds, of Σ_j Σ_k (torque - model)² / σ_j² and the
@@ -84,14 +82,13 @@ def descend(
         start: within the bounds.
         bounds: of the laws' parameters.
         prior: rows (regressor | value) of the base parameters that are known beside the data, shape (n, n_base + 1).
-        steps: to take at most.
 
     Source: the damping of Nielsen, IMM-REP-1999-05, Technical University of Denmark.
     """
     known = np.zeros((0, len(start.base) + 1)) if prior is None else prior
     at, weights = _look(rows_at, start, None, known)
     damping, growth, arrived = _FIRST_DAMPING, 2.0, False
-    for _ in range(steps):
+    for _ in range(STEPS):
         step = _step(at, weights, bounds, damping, known)
         if step.gain <= _ARRIVED:
             arrived = True

@@ -241,7 +241,7 @@ _LARGEST = 2.0
 """A coefficient without a bound is searched up to where its column alone is this many times the largest torque."""
 
 
-def particle_swarm(data: FrictionData, law: Law, *, seed: int = 0, iterations: int = ITERATIONS) -> Array:
+def particle_swarm(data: FrictionData, law: Law, *, seed: int = 0) -> Array:
     """Parameters of a law that a swarm found, all of them searched alike, shapes as logarithms.
 
     v ← χ (v + φ1 u1 (own best - x) + φ2 u2 (swarm's best - x)), x ← x + v, with u1, u2 uniform in [0, 1) for each
@@ -251,7 +251,6 @@ def particle_swarm(data: FrictionData, law: Law, *, seed: int = 0, iterations: i
         data: to fit.
         law: to fit.
         seed: of the swarm.
-        iterations: moves of each particle.
 
     Returns:
         Parameters, shape (n_parameters,).
@@ -263,7 +262,7 @@ def particle_swarm(data: FrictionData, law: Law, *, seed: int = 0, iterations: i
     place = rng.uniform(low, high, (PARTICLES, len(low)))
     velocity = np.zeros_like(place)
     best, least = place.copy(), squares(data, law, place)
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         leader = best[np.argmin(least)]
         own, shared = rng.random((2, *place.shape))
         velocity = CONSTRICTION * (velocity + _PULL * own * (best - place) + _PULL * shared * (leader - place))

@@ -84,12 +84,6 @@ def relative_to(reference: Array) -> Array:
     return standard_parameters(root @ as_matrix(np.eye(10)) @ root.T).T
 
 
-def smallest_eigenvalue(matrix: Array, reference: Array) -> float:
-    """Least eigenvalue of a pseudo-inertia relative to a reference body's: the share of it that the body contains."""
-    root = np.linalg.inv(np.linalg.cholesky(reference))
-    return float(np.linalg.eigvalsh(root @ matrix @ root.T)[0])
-
-
 _THINNEST = 0.05
 """A reference body is at least so thick, relative to its own or its link's size: in some files links are lines, points,
 or no body at all, and what a link is measured by must not be degenerate."""

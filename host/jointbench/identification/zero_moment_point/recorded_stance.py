@@ -352,7 +352,7 @@ class BalanceTracking:
         )
 
 
-def planned_point(run: Run, total_mass: float, foot: str = "r_foot", settings: StanceSettings | None = None) -> Array:
+def planned_point(run: Run, total_mass: float, foot: str = "r_foot") -> Array:
     """Return the planned zero-moment point of a run's motion on one foot, behind the filters of its stance.
 
     The point is predicted with the masses that the plan was made with, those of an estimate or of the robot's file.
@@ -361,7 +361,6 @@ def planned_point(run: Run, total_mass: float, foot: str = "r_foot", settings: S
         run: of a motion of the family `single_support`.
         total_mass: as weighed [kg].
         foot: name of the support foot.
-        settings: as of `stance_of_run`; None: `StanceSettings()`.
 
     Returns:
         Points in the base frame at the rows of `stance_of_run` [m], shape (n, 2).
@@ -381,5 +380,5 @@ def planned_point(run: Run, total_mass: float, foot: str = "r_foot", settings: S
     if parameters is None:
         raise RobotError(f"the file of robot {run.robot.name!r} does not tell all inertias; plan with an estimate")
     sole = run.robot.foot(foot)
-    points = theoretical_point(planned_stance_of_run(run, total_mass, foot, settings), parameters)
+    points = theoretical_point(planned_stance_of_run(run, total_mass, foot), parameters)
     return points + np.array(support.zmp_offset) @ sole.axes[:2, :2].T
