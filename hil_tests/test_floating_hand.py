@@ -136,6 +136,23 @@ def test_a_switch_that_is_let_go_of_brakes_and_stops_every_motor(bench: Bench, m
     assert {board.state for board in bench.boards} == {State.LOADED}
 
 
+def test_a_host_that_hangs_finds_its_motors_off_and_says_why(bench: Bench, model: Model, tmp_path: Path) -> None:
+    updates: list[Array] = []
+
+    def hang(q: Array) -> None:
+        updates.append(q)
+        if len(updates) == 20:
+            end_us = bench.clock.now_us() + 400_000
+            while bench.clock.now_us() < end_us:
+                bench.clock.wait(10_000)
+                for board in bench.boards:
+                    board.keep_alive()  # the link is there, the program is not
+
+    with pytest.raises(BoardFault, match=r"^j1 \(node 1\): braked and switched its motor off: for float\.timeout"):
+        float_arm(model, bench, tmp_path / "run", 10.0, on_update=hang)
+    assert {board.state for board in bench.boards} == {State.LOADED}
+
+
 def test_a_joint_that_is_torn_out_of_its_window_trips(bench: Bench, model: Model, tmp_path: Path) -> None:
     def tear(_: Array) -> None:
         inject(bench, "push", 1, torque_Nm=400.0)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.bench.client import RegisterName
 from jointbench.bench.playback import (
+    RESET,
     SILENCE_US,
     await_opening_status,
     finish,
@@ -22,7 +23,7 @@ from jointbench.bench.playback import (
     written_together,
 )
 from jointbench.bench.subscribers import Sink
-from jointbench.errors import BenchLost, BoardError, BoardSilent, ExcitationError
+from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent, ExcitationError
 from jointbench.stopping import SafeInterrupt, why_ended
 from jointwire import Frame, MessageType, State
 from jointwire.samples import decode_samples
@@ -37,6 +38,12 @@ UPDATE_US = 20_000
 _BRAKING_US = 3_000_000  # for motors to slow down and brakes to engage
 _LEAD_TICKS = 250  # from asking for the common start to it
 _MILLI = 1e3
+
+LET_GO = (
+    "braked and switched its motor off: for float.timeout it heard no COMPENSATE. Look at the line towards it, and for "
+    "what kept this computer busy"
+)
+"""What a board did that is at rest though this host still holds the switch."""
 
 _CHANGED: tuple[RegisterName, ...] = (
     "limit.float", "float.velocity", "float.wall", "float.dead_band", "float.hold", "float.timeout", "float.inertia",
@@ -142,7 +149,7 @@ def float_boards(
         on_update: called with the joints' positions [rad] at each update.
 
     Raises:
-        BoardFault: a board tripped.
+        BoardFault: a board tripped, started again, or heard nothing from this host for float.timeout.
         BoardRefused: a board refused a table, to arm, or to start.
         BoardLost, BoardSilent: a board is gone, or says nothing any more.
         ExcitationError: the robot stands on a foot, and would fall.
@@ -242,6 +249,9 @@ class _Updates:
         while clock.now_us() < end_us and is_held():
             self.interrupt.check()
             check_boards_float(self.bench)
+            for _, board in self.floats:
+                if not board.is_driving:
+                    raise BoardFault(board.joint, board.node, RESET if board.state is State.DISARMED else LET_GO)
             if len(self.positions) == len(self.bench.boards):
                 self._send()
             next_us = clock.now_us() + UPDATE_US
