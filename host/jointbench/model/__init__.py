@@ -30,10 +30,15 @@ from jointbench.model.floating_base import (
     floating_standard_parameters,
 )
 from jointbench.model.inverse_dynamics import (
+    NormalEquations,
+    StreamingQR,
     gravity_torques,
     hanging_pose,
     inverse_dynamics,
     inverse_dynamics_adjoint,
+    normal_equations,
+    regressor,
+    regressor_adjoint,
 )
 from jointbench.model.joint import (
     CORNERS,
@@ -59,7 +64,6 @@ from jointbench.model.model_columns import (
     model_columns,
     model_parameter_names,
 )
-from jointbench.model.regressor import NormalEquations, StreamingQR, normal_equations, regressor, regressor_adjoint
 from jointbench.model.robot import Frame, Robot, Tolerances, read_tolerances, robot_digests
 from jointbench.model.variants import (
     chain_of,

@@ -13,6 +13,7 @@ from scipy import linalg
 from jointbench.arrays import Array
 from jointbench.errors import NumericalError, ShapeError
 from jointbench.model.base_words import Group, Regroup, group_table, groups_of
+from jointbench.model.inverse_dynamics import regressor
 from jointbench.model.joint import PARAMETER_NAMES
 from jointbench.model.model_columns import (
     compensation_parameter_names,
@@ -20,7 +21,6 @@ from jointbench.model.model_columns import (
     model_columns,
     model_parameter_names,
 )
-from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
 
 _PREFERENCE = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mcx", "mcy", "mcz", "Iyy", "m")

@@ -13,9 +13,8 @@ from jointbench.errors import ShapeError
 from jointbench.model.base_parameters import BaseParameters, base_parameters, column_groups
 from jointbench.model.base_words import Group
 from jointbench.model.equations_of_motion import momentum_regressor
-from jointbench.model.inverse_dynamics import inverse_dynamics
+from jointbench.model.inverse_dynamics import inverse_dynamics, regressor
 from jointbench.model.model_columns import model_parameter_names
-from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
 from jointbench.model.tree import motion_arrays
 from jointbench.model.variants import BASE_JOINTS, on_free_base, with_passive

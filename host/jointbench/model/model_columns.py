@@ -13,8 +13,8 @@ from jointbench.arrays import Array
 from jointbench.errors import RobotError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Drive
+from jointbench.model.inverse_dynamics import regressor
 from jointbench.model.joint import PARAMETER_NAMES
-from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
 from jointbench.model.tree import motion_arrays
 
