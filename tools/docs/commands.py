@@ -9,6 +9,8 @@ A remark is an HTML comment on the lines before a block; the site and a reader o
     <!-- meanwhile `./run sim`: until the page ends -->       it goes on beside the page's other commands
     <!-- given: ./run export cobot6 --out arm.urdf -->        how to get what its reader has already; it is run before
     <!-- beside: ./run sim BENCH -->                          what its reader has going on already
+
+`python -m tools.docs.commands PAGE LANGUAGE [N]` prints a page's block of a language, the first or Nth.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import contextlib
 import io
 import re
 import shlex
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -219,3 +222,17 @@ def fault_of(text: str) -> str:
         except SystemExit as end:
             return said.getvalue().strip() if end.code else ""
     return ""
+
+
+def main(page: str, language: str, which: str = "1") -> int:
+    """Print a page's block of a language, the first or the one of this number; exit code 1 when it has no such one."""
+    blocks = [block for block in blocks_of(Path(page)) if block.language == language]
+    if not 1 <= int(which) <= len(blocks):
+        print(f"{page} has {len(blocks)} blocks of {language!r}, and no number {which}", file=sys.stderr)
+        return 1
+    print(blocks[int(which) - 1].text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

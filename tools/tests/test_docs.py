@@ -17,8 +17,8 @@ from tools.cli_page import PAGE, page
 from tools.docs import commands
 from tools.docs.__main__ import SAME, draw, picture_difference
 from tools.docs.__main__ import main as build_site
-from tools.docs.block import main as print_block
 from tools.docs.commands import ROOT, Command, blocks_of, commands_of, fault_of, verbs_of_run
+from tools.docs.commands import main as print_block
 from tools.docs.sandbox import CommandFailed, Sandbox
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
