@@ -20,7 +20,7 @@ from jointbench.model import inverse_dynamics, load_robot
 from jointbench.recording import Recorder, open_run
 from jointwire import State, Trip
 
-MOTION = 1.024  # [s]
+MOTION = 2.048  # [s]; boards watch from its 1024th tick on
 PUSHED = 1  # of the two joints; its node is 2
 PUSH_Nm = 40.0
 PUSHED_FOR = 50  # ticks; the servo meets a push of this size within some 20, as the joint's inertia gives way
@@ -60,7 +60,7 @@ def learned(bench: Bench, folder: Path) -> Array:
     samples = open_run(folder).samples
     assert samples.motor_current is not None
     playing = samples.play_tick >= 0
-    ticks = 32 * np.arange(33)
+    ticks = 32 * np.arange(round(1000 * MOTION) // 32 + 1)
     own = samples.motor_current[playing]
     return np.stack([np.interp(ticks, samples.play_tick[playing], current) for current in own.T], axis=1)
 
@@ -104,7 +104,7 @@ def test_a_push_trips_unexpected_and_the_motor_is_off(bench: Bench, currents: Ar
     assert [facts.registers[BAND] for facts in bench.facts] == [0, 0]  # back when the motion is over
     # What the servos added, as a band is made of it: less than the band, and not nothing.
     added = feedback_current(open_run(tmp_path / "calm"), fed, bench.facts)
-    assert added.shape == (round(1000 * MOTION) - 256, 2)
+    assert added.shape == (round(1000 * MOTION) - 1024, 2)
     assert np.all(np.abs(added).max(axis=0) < 0.5)
     assert np.all(np.abs(added).max(axis=0) > 0.0)
     with pytest.raises(BoardFault, match=r"^j2 \(node 2\): .* adds more to the motion's feed-forward .*, limit 0\.5 A"):
@@ -140,9 +140,9 @@ def test_the_feed_forward_of_another_robots_model_trips_unexpected(
     assert (Trip(fault.trip), bench.boards[PUSHED].state) == (Trip.UNEXPECTED, State.FAULT)
     outputs = ask_bench(bench, {"outputs": PUSHED + 1})["outputs"]
     assert {(enable, command) for tick, enable, command in outputs if tick >= fault.tick} == {(0, 0)}
-    # As soon as the board watches, 256 ticks into the motion: within its low-pass.
+    # As soon as the board watches, 1024 ticks into the motion: within its low-pass.
     played = open_run(tmp_path / "run").samples.play_tick
-    assert 256 <= played.max() <= 256 + 30
+    assert 1024 <= played.max() <= 1024 + 30
 
 
 def test_without_a_band_the_same_push_trips_nothing_and_the_recording_says_that_nobody_watched(

@@ -219,7 +219,7 @@ STATUS_TICKS = const(1000)
 KNOT_TICKS = const(32)
 HEAT_TICKS = const(64)
 WHOLE_SHARE = const(256)  # of the feed-forward: as many ticks from none to all of it
-WATCHED_FROM = const(256)  # tick of the motion from which on the servo's part is watched: all of the rest is given
+WATCHED_FROM = const(1024)  # tick of the motion from which on the servo's part is watched: START is over by then
 SLOWEST_EDGE_BITS = const(22)  # of counts of the capture clock from edge to edge; beyond it the motor stands
 LONGEST_REST = const(257)  # ticks: an edge after so many only begins an interval, for the clock may have wrapped
 # Bits of the Hal's pins, which say what keeps the motor off.

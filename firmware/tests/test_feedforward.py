@@ -14,7 +14,7 @@ M, S, R = MessageType, State, Refusal
 STILL = [(0, 0)] * 5
 CURRENTS = [100, -250, 3000, -3000, 7]
 WHOLE = 256  # ticks from ARM on until all of it is given
-WATCHED_FROM = 256  # tick of the motion from which on the servo's part is watched
+WATCHED_FROM = 1024  # tick of the motion from which on the servo's part is watched
 
 
 def allow(board: BoardProcess, currents: list[int], knots: list[tuple[int, int]] | None = None) -> None:
@@ -178,7 +178,7 @@ def test_a_motor_with_a_brake_is_let_go_of_slowly_at_a_halt(start_board: StartBo
     assert seen[-1] == 0
 
 
-def watched(board: BoardProcess, limit: int, begun: int = 0, knots: int = 20) -> int:
+def watched(board: BoardProcess, limit: int, begun: int = 0, knots: int = 50) -> int:
     """Play a motion with feed-forward at rest, whose servo asks for a mA a count, and so many ticks of it.
 
     Returns:
@@ -226,7 +226,7 @@ def test_a_servo_that_adds_more_than_the_band_trips_in_the_tick_its_low_pass_pas
     assert 100 < fault.value * sign <= 112
     assert board.refusal(M.ARM, **board.arming()) is R.WRONG_STATE  # latched
     assert board.refusal(M.CLEAR) is R.OK
-    board.upload([(0, 0)] * 20, feedforward_mA=[500] * 20)
+    board.upload([(0, 0)] * 50, feedforward_mA=[500] * 50)
     board.motor_count = 0
     arm_for(board, WHOLE)
     started(board, WATCHED_FROM)
@@ -234,7 +234,7 @@ def test_a_servo_that_adds_more_than_the_band_trips_in_the_tick_its_low_pass_pas
 
 
 def test_what_a_servo_asks_for_at_start_is_not_watched(board: BoardProcess) -> None:
-    """A joint that stands away from the reference from START on trips as one that leaves it at the 256th tick."""
+    """A joint that stands away from the reference from START on trips as one that leaves it at the 1024th tick."""
     at = watched(board, 100)
     board.motor_count = -200 % 65536
     assert set(go_on(board, WATCHED_FROM)) == {700}
@@ -242,7 +242,7 @@ def test_what_a_servo_asks_for_at_start_is_not_watched(board: BoardProcess) -> N
     assert board.last.tick == at + WATCHED_FROM + 5
 
 
-def test_a_joint_that_has_come_to_its_reference_by_the_256th_tick_does_not_trip(board: BoardProcess) -> None:
+def test_a_joint_that_has_come_to_its_reference_by_the_1024th_tick_does_not_trip(board: BoardProcess) -> None:
     watched(board, 1)
     board.motor_count = -200 % 65536
     assert set(go_on(board, WATCHED_FROM - 1)) == {700}
@@ -253,7 +253,7 @@ def test_a_joint_that_has_come_to_its_reference_by_the_256th_tick_does_not_trip(
 
 def test_the_ticks_are_of_the_whole_motion_not_of_a_repeat(board: BoardProcess) -> None:
     allow(board, [500] * 5)
-    board.upload(STILL, repeats=3, feedforward_mA=[500] * 5)
+    board.upload(STILL, repeats=9, feedforward_mA=[500] * 5)
     assert board.write("servo.kp", 256) is R.OK
     assert board.write("limit.unexpected", 100) is R.OK
     arm_for(board, WHOLE)
@@ -282,7 +282,7 @@ def test_a_band_watches_no_motion_without_feedforward_and_no_motor_that_only_hol
     assert commands(board, 300)[-1] > 1  # all of it is given, and the motor holds
     assert board.state is S.ARMED
     assert board.refusal(M.STOP) is R.OK
-    board.upload([(-200, 0)] * 20)
+    board.upload([(-200, 0)] * 50)
     board.arm()
     started(board, WATCHED_FROM)
     board.motor_count = 0

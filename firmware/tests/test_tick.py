@@ -340,8 +340,8 @@ class FedCase(Case):
         fed.feedforward = [rng.choice((-32000, 32000, rng.randint(-3000, 3000))) for _ in knots]
         fed.feedforward_mA, fed.feedforward_share = fed.feedforward[0], rng.choice((0, 100, 256))
         fed.wait = rng.choice((0, 9))
-        if self.number % 4 in (0, 3):  # in its second repeat, so that it is watched from its third on
-            fed.repeats, fed.played = rng.choice((3, 4)), (len(knots) - 1) * 32
+        if self.number % 4 in (0, 3):  # in its eighth repeat, so that it is watched from its ninth on
+            fed.repeats, fed.played = rng.choice((9, 10)), 7 * (len(knots) - 1) * 32
         if self.number % 3 == 1:
             fed.halting, fed.reference_velocity = 1, 300
         if self.number % 3 == 2:
@@ -456,8 +456,8 @@ def test_feedforward_equals_its_twin_bit_for_bit(tmp_path: Path, fed_cases: Case
     tripped = [e for e in fed_cases[1] if e.cells["TRIP"] == Trip.UNEXPECTED]
     assert tripped
     assert {e.outputs[1:] for e in tripped} == {(0, 0)}
-    assert min(e.cells["PLAYED"] for e in tripped) > 256
-    assert max(e.cells["PLAYED"] for e in fed_cases[1] if not e.cells["FEEDBACK"]) >= 256
+    assert min(e.cells["PLAYED"] for e in tripped) > 1024
+    assert max(e.cells["PLAYED"] for e in fed_cases[1] if not e.cells["FEEDBACK"]) >= 1024
     assert len({e.cells["FEEDBACK"] for e in fed_cases[1] if e.cells["STATE"] == State.RUNNING}) > 100
 
 

@@ -419,10 +419,10 @@ class Twin:
     def _is_unexpected(self, feedback: int) -> bool:
         """Whether the servo adds more to the feed-forward, behind a low-pass, than allowed; notes the trip.
 
-        From the 256th tick of the motion on, when all of the feed-forward is given and START is over.
+        From the 1024th tick of the motion on, when all of the feed-forward is given and START is over.
         """
         limit = self.register["limit.unexpected"]
-        if not limit or self.play < 256 or self._letting_go:
+        if not limit or self.play < 1024 or self._letting_go:
             return False
         self.feedback += feedback - self.feedback // 8
         smooth = self.feedback // 8

@@ -183,7 +183,7 @@ def load(bench: Bench, feedforward: Feedforward | None = None) -> None:
         currents = sent.currents_mA
         for name, raw in sent.registers.items():
             board.write_register(name, raw)
-    board.upload(knots[0], 1, currents)
+    board.upload(knots[0], 1 if feedforward is None else REPEATS, currents)  # boards watch the second repeat alone
 
 
 TOLD_US = 1_200_000  # a board in FAULT tells it each second

@@ -26,7 +26,7 @@ FRICTION_WIDTH = 0.01
 """Default velocity over which friction changes its sign [rad/s; m/s], as tanh(planned velocity / width)."""
 
 _BAND_POLE = 7.0 / 8.0  # of the boards' low-pass before limit.unexpected, by the tick
-_WATCHED_FROM = 256  # tick of a motion from which on boards watch; all of the feed-forward is given by then
+_WATCHED_FROM = 1024  # tick of a motion from which on boards watch; all of the feed-forward is given by then
 _BAND_SIGMAS = 2.0  # of the predicted current, within which a model may be off without anything pushing
 _TINY = 1e-9  # [rad/s]; far below any speed at which a law bends
 _TRACKING_OBSERVER = 0
@@ -362,8 +362,8 @@ def feedforward_of_torque(
 def feedback_current(run: Run, feedforward: Feedforward, facts: Sequence[Facts]) -> Array:
     """Current that the servos added to a motion's feed-forward in a recording: measured current − feed-forward.
 
-    The feed-forward is taken as late as the boards' filters make the current, and only samples are taken from the 256th
-    tick of the motion on, as boards watch them: all of the feed-forward is given by then.
+    The feed-forward is taken as late as the boards' filters make the current, and only samples are taken from the
+    1024th tick of the motion on, as boards watch them: all of the feed-forward is given, and START is over by then.
 
     Args:
         run: in which the motion was played once, with this feed-forward; of one played without it, the feed-forward

@@ -317,7 +317,7 @@ def _watched(
 ) -> Feedforward:
     """The feed-forward with a band made of a quiet recording of the motion, beyond which boards trip UNEXPECTED.
 
-    Without a band, which is said, where the recording gives none: a motion below five seconds tells no rare level.
+    Without a band, which is said, where the recording gives none: less than six seconds tell no rare level.
     """
     try:
         current = feedback_current(open_run(quiet), feedforward, bench.facts)
