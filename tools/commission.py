@@ -145,7 +145,8 @@ def bring_up(options: argparse.Namespace, console: Console) -> Result:
         given = build_parser().parse_args([bring_up_verb.VERB, *words])
         result = bring_up_verb.run(given, console)
     steps = result.fields["steps"]
-    judged = judge_fields(steps["commission"]["joints"], truth)
+    gears = {name: {"values": values} for name, values in steps.get("gears", {"values": {}})["values"].items()}
+    judged = judge_fields(steps["commission"]["joints"], truth) + judge_fields(gears, truth)
     if judged:
         console.say(values_table(judged))
     wall, bench_s = time.monotonic() - began, sum(step["bench_s"] for step in steps.values())
@@ -327,6 +328,7 @@ def true_values(truth: Mapping[str, Any]) -> dict[str, float]:
         "measured/asked current": truth["current_gain"],
         "break-away current": float(slow.max()) * truth["current_gain"] / per_current,
         "ratio": truth["ratio"],
+        "stiffness": truth["stiffness"],
         "coulomb": coulomb,
         "viscous": viscous,
     }

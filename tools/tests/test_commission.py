@@ -35,7 +35,7 @@ def test_each_seed_is_an_arm_that_no_file_knows(tmp_path: Path) -> None:
 
 def test_friction_over_the_strokes_is_that_of_the_plant_where_it_is_of_that_form() -> None:
     law = {"coulomb": 4.0, "viscous": 6.0, "stribeck": 0.0, "stribeck_velocity": 0.06, "transition": 1e-3}
-    truth = {"friction": law, "ratio": -81.0, "torque_constant": 0.1, "current_gain": 1.01}
+    truth = {"friction": law, "ratio": -81.0, "torque_constant": 0.1, "current_gain": 1.01, "stiffness": 2e4}
     known = true_values(truth)
     assert known["coulomb"] == pytest.approx(4.0)
     assert known["viscous"] == pytest.approx(6.0)
@@ -73,7 +73,10 @@ def test_a_value_off_a_trip_a_limit_passed_and_a_refusal_are_seen() -> None:
 
 def test_values_of_a_product_stand_beside_the_plants_and_joints_without_any_are_left_out() -> None:
     law = {"coulomb": 4.0, "viscous": 6.0, "stribeck": 0.0, "stribeck_velocity": 0.06, "transition": 1e-3}
-    truth = {"j1": {"friction": law, "ratio": -81.0, "torque_constant": 0.1, "current_gain": 1.01}, "j2": {}}
+    truth = {
+        "j1": {"friction": law, "ratio": -81.0, "torque_constant": 0.1, "current_gain": 1.01, "stiffness": 2e4},
+        "j2": {},
+    }
     values = {"ratio": {"value": -81.2, "sigma": 0.1}, "coulomb": {"value": None, "sigma": 0.0}}
     (judged,) = judge_fields({"j1": {"values": values}, "j2": {"values": {}}}, truth)
     assert judged == Judged("j1", "ratio", -81.2, 0.1, -81.0)

@@ -241,12 +241,15 @@ def write_robot(
     return written
 
 
-def write_ratios(file: BenchFile, robot: str, backups: Path, console: Console, *, yes: bool) -> None:
-    """Write gear ratios onto those boards that still have the one of the bench's robot file, after a yes.
+def write_ratios(
+    file: BenchFile, robot: str, earlier: Sequence[str], backups: Path, console: Console, *, yes: bool
+) -> None:
+    """Write gear ratios onto those boards that still have the one of an earlier robot file, after a yes.
 
     Args:
         file: the bench.
         robot: reference of the robot with measured ratios.
+        earlier: references of robots whose ratios boards may have; a board with any other is left to be refused.
         backups: where the boards' files go before.
         console: asks.
         yes: nobody is asked.
@@ -261,7 +264,7 @@ def write_ratios(file: BenchFile, robot: str, backups: Path, console: Console, *
     from jointbench.model import load_robot
 
     measured = load_robot(robot)
-    before, wanted = (board_ratios(each) for each in (load_robot(file.robot), measured))
+    before, wanted = [board_ratios(load_robot(each)) for each in earlier], board_ratios(measured)
     bench = Bench(file)
     try:
         for board in bench.boards:
@@ -273,8 +276,8 @@ def write_ratios(file: BenchFile, robot: str, backups: Path, console: Console, *
         bench.close()
     news = {
         name: float(new)
-        for name, old, new, own in zip(measured.joint_names, before, wanted, present, strict=True)
-        if abs(own - old) <= _RATIO_STEP < abs(new - old)
+        for name, old, new, own in zip(measured.joint_names, np.transpose(before), wanted, present, strict=True)
+        if np.min(np.abs(own - old)) <= _RATIO_STEP < abs(new - own)
     }
     if not news:
         return

@@ -49,6 +49,9 @@ _LEAST_SENSE, _LEAST_LINK = 0.2, 0.02  # of the current asked for, and of the wa
 _SLIPPED = 0.025  # of the way: the most by which a gear's link may leave a straight line over its motor
 WAVE, WAVE_PERIOD = np.radians(2.5), 1.6  # way there and back to either side [rad], and how long one takes [s]
 _SOFTEST_TWIST = 0.01  # [rad] of a gear at the joint's torque limit, where its stiffness is not known
+_WIDE, _TENTHS = 0.5, 10  # least way [rad] of a motion that shows a gear, and parts of its time
+GEAR_SIGMA = np.array([2e-5, 0.01])
+"""Relative standard errors of ratio and stiffness by damping in the gear and the torque sensor's scale."""
 CURRENT_SCALE_SIGMA = 0.01
 """Relative standard error of a current sensor's scale, which nothing here measures: of friction as torque."""
 
@@ -317,6 +320,44 @@ def read_ratio(run: Run) -> tuple[float, float] | None:
     stiffness = drive.stiffness or (limit / _SOFTEST_TWIST if drive.flexible else np.inf)
     twist = abs(per_way * ratio * drive.torque_constant) / stiffness
     return ratio, float(np.hypot(sigma, ratio * twist))
+
+
+def read_gear(run: Run, joint: str) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Gear ratio and stiffness of a joint by a wide motion, each with its standard error.
+
+    motor angle = ratio · (link angle + torque / stiffness) + offset, by least squares over all samples of the motion;
+    standard errors by leaving out a tenth of its time in turn, and `GEAR_SIGMA` for what that law leaves out.
+
+    Args:
+        run: of a motion of the whole arm.
+        joint: its name.
+
+    Returns:
+        Both with their standard errors, the stiffness [N·m/rad]; None for a joint that has no gear with a motor of its
+        own, no encoders on both sides or no torque sensor, or that hardly moved.
+    """
+    samples, column, robot = run.samples, run.robot.joint_index(joint), run.robot
+    drive = robot.drives[column]
+    is_coupled = any(joint in coupling.joints for coupling in robot.couplings)
+    if samples.link_position is None or samples.joint_torque is None or drive.kind != "harmonic" or is_coupled:
+        return None
+    q, link, torque = (of[:, column] for of in (samples.motor_position, samples.link_position, samples.joint_torque))
+    rows = (samples.play_tick >= 0) & np.isfinite(q) & np.isfinite(link) & np.isfinite(torque)
+    if rows.sum() < 100 * _TENTHS or np.ptp(link[rows]) < _WIDE:
+        return None
+    motor = drive.ratio * q[rows]
+    columns = np.column_stack([link[rows], torque[rows], np.ones(int(rows.sum()))])
+
+    def solved(part: NDArray[np.bool_]) -> Array:
+        ratio, ratio_over_stiffness, _ = np.linalg.lstsq(columns[part], motor[part], rcond=None)[0]
+        return np.array([ratio, ratio / ratio_over_stiffness])
+
+    tenth = np.arange(len(motor)) * _TENTHS // len(motor)
+    without = np.array([solved(tenth != k) for k in range(_TENTHS)])
+    ratio, stiffness = solved(np.ones(len(motor), dtype=np.bool_)).tolist()
+    spread = np.sqrt((_TENTHS - 1) * without.var(axis=0))
+    ratio_sigma, stiffness_sigma = np.hypot(spread, GEAR_SIGMA * np.abs([ratio, stiffness])).tolist()
+    return (ratio, ratio_sigma), (stiffness, stiffness_sigma)
 
 
 def read_friction(run: Run, ratio: float) -> dict[str, tuple[float, float]]:

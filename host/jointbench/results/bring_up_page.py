@@ -98,6 +98,8 @@ def bring_up_content(
     tables: list[NumberTable] = []
     if "commission" in products:
         tables.append(_commissioned(page, products["commission"]))
+    if "gears" in products:
+        tables.append(_gears(page, products["gears"]))
     if "identify" in products:
         tables.append(_parameters(page, products["identify"]))
     if "validate" in products:
@@ -164,6 +166,20 @@ def _commissioned(page: Path, product: Product) -> NumberTable:
     )
     heads = ("value", "measured", "σ", "unit", "file", "verdict")
     return NumberTable("commissioned", "What was commissioned", note, heads, tuple(rows))
+
+
+def _gears(page: Path, product: Product) -> NumberTable:
+    rows = tuple(
+        NumberRow(
+            f"{name} {value_name}",
+            (f"{value['value']:.7g}", f"{value['sigma']:.2g}", value["unit"]),
+            (_source(page, product["run"]),),
+        )
+        for name, values in product["values"].items()
+        for value_name, value in values.items()
+    )
+    note = "Ratio and stiffness by one wide motion, where the torque that twists the gear is sensed, too."
+    return NumberTable("gears", "Gears over their whole way", note, ("value", "measured", "σ", "unit"), rows)
 
 
 def _parameters(page: Path, product: Product) -> NumberTable:

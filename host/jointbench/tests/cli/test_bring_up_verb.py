@@ -55,6 +55,8 @@ def products(folder: Path) -> dict[str, dict[str, Any]]:
             **about, "word": "sound", "reason": "1 value measured", "bench": "arm", "boards": {"j1": "01"},
             "robot": None, "joints": joints,
         },
+        "gears": {**about, "word": "measured", "reason": "of j1", "robot": None, "run": str(folder / "gears"),
+            "values": {"j1": {"ratio": {"value": 81.0001, "sigma": 0.002, "unit": ""}}}},
         "identify": {
             **about, "word": "identified", "reason": "1 of 1 parameters known to 10 %", "until": 0.1, "most": 60.0,
             "is_reached": True, "motion_s": 20.0, "runs": [str(folder / "identify/piece-01")],
@@ -96,13 +98,18 @@ def test_what_is_there_is_not_repeated_and_no_board_is_asked(
     write(folder, products(folder))
     assert main(["bring-up", str(bench), "--out", str(folder), "--json", "-"]) == 0  # its port is none
     output = capsys.readouterr()
-    assert output.err.count("resumed: ") == 4
+    assert output.err.count("resumed: ") == 5
     assert "resumed: commission of 2026-05-04T10:00:00Z kept: sound" in output.err
     assert "verdict: usable (prove: by feedback 2.1 %)" in output.err
     assert json.loads(output.out)["verdict"] == "usable"
     assert f"next: jointbench export {folder / 'model.json'} --out arm.urdf" in output.err
     page = (folder / "report.html").read_text(encoding="utf-8")
-    for number, source in (("81.02", "commission/j1/wave-1"), ("1.25", "identify/piece-01"), ("31.0", "proof")):
+    for number, source in (
+        ("81.02", "commission/j1/wave-1"),
+        ("1.25", "identify/piece-01"),
+        ("81.0001", "gears"),
+        ("31.0", "proof"),
+    ):
         row = next(
             line for line in page.splitlines() if number in line and "<td" in line and f'href="{source}"' in line
         )
@@ -115,7 +122,7 @@ def kept(bench: Path, folder: Path, *more: str) -> list[str]:
 
     options = build_parser().parse_args(["bring-up", str(bench), "--out", str(folder), *more])
     work = BringUp(read_bench_file(bench), options, Console())
-    for name in ("commission", "identify", "validate", "prove"):
+    for name in ("commission", "gears", "identify", "validate", "prove"):
         product = work.kept(name)
         if product is None:
             break
@@ -126,13 +133,13 @@ def kept(bench: Path, folder: Path, *more: str) -> list[str]:
 def test_a_step_is_repeated_when_what_it_was_made_of_has_changed(bench: Path, tmp_path: Path) -> None:
     made = products(tmp_path)
     write(tmp_path, made)
-    assert len(kept(bench, tmp_path)) == 4
-    assert kept(bench, tmp_path, "--until", "5%") == ["commission"]  # more precise than it was asked to be
-    assert len(kept(bench, tmp_path, "--until", "20%")) == 4
+    assert len(kept(bench, tmp_path)) == 5
+    assert kept(bench, tmp_path, "--until", "5%") == ["commission", "gears"]  # more precise than it was asked to be
+    assert len(kept(bench, tmp_path, "--until", "20%")) == 5
     (tmp_path / "prove.json").write_text('{"step": "prove"')  # cut off
-    assert kept(bench, tmp_path) == ["commission", "identify", "validate"]
+    assert kept(bench, tmp_path) == ["commission", "gears", "identify", "validate"]
     (tmp_path / "model.json").write_text("another model")
-    assert kept(bench, tmp_path) == ["commission"]
+    assert kept(bench, tmp_path) == ["commission", "gears"]
     write(tmp_path, {**made, "commission": {**made["commission"], "rank": 3}})
     assert kept(bench, tmp_path) == []
     write(tmp_path, {**made, "commission": {**made["commission"], "bench": "another"}})
@@ -142,8 +149,8 @@ def test_a_step_is_repeated_when_what_it_was_made_of_has_changed(bench: Path, tm
 def test_more_time_goes_on_where_the_time_was_over(bench: Path, tmp_path: Path) -> None:
     made = products(tmp_path)
     write(tmp_path, {**made, "identify": {**made["identify"], "is_reached": False}})
-    assert len(kept(bench, tmp_path, "--most", "60")) == 4
-    assert kept(bench, tmp_path, "--most", "120") == ["commission"]
+    assert len(kept(bench, tmp_path, "--most", "60")) == 5
+    assert kept(bench, tmp_path, "--most", "120") == ["commission", "gears"]
 
 
 def test_a_robot_whose_motors_reach_less_is_written_with_limits_that_they_reach(tmp_path: Path) -> None:
