@@ -52,7 +52,7 @@ DRIVEN = (State.ARMED, State.RUNNING)
 MATRIX = Path(__file__).with_name("matrix.toml")
 GROUPS = ("wire", "board", "sensor", "drive", "host", "program")
 WAYS = ("line", "inject", "echo", "host", "program", "restart", "drift_ppm", "feedforward")
-_KEYS = {"name", "group", *WAYS, "named", "says", "within", "from_start", "open", "power", "why"}
+_KEYS = {"name", "group", *WAYS, "floats", "named", "says", "within", "from_start", "open", "power", "why"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Fault:
         name: unique; wire faults are called by direction and kind.
         group: wire, board, sensor, drive, host or program.
         way, setting: how it is made, one of WAYS, and what with.
+        floats: whether the motor that it strikes in RUNNING floats; such a fault has no cell in another state.
         named: what it must be called, by state: a trip, a class of the host's errors, or a word of naming.py.
         says: words that must be in what its user is told; empty where the name says it all.
         within: ticks from the fault, or at rest from the first driven one after it, to the first with the motor off.
@@ -76,6 +77,7 @@ class Fault:
     group: str
     way: str
     setting: Any
+    floats: bool
     named: Mapping[State, str]
     says: str
     within: int
@@ -121,7 +123,8 @@ def _fault(row: dict[str, Any]) -> Fault:
         group=row["group"],
         way=ways[0],
         setting=row[ways[0]],
-        named=_by_state(name, row["named"]),
+        floats=row.get("floats", False),
+        named=_by_state(name, row["named"], (State.RUNNING,) if row.get("floats") else tuple(MOMENTS_US)),
         says=row.get("says", ""),
         within=row.get("within", 0),
         from_start=row.get("from_start", ""),
@@ -131,13 +134,16 @@ def _fault(row: dict[str, Any]) -> Fault:
     )
 
 
-def _by_state(name: str, named: Mapping[str, str]) -> dict[State, str]:
-    """One name for each state; `all` stands for those not given, `at_rest` for those of them in which nothing moves."""
+def _by_state(name: str, named: Mapping[str, str], states: tuple[State, ...]) -> dict[State, str]:
+    """Return one name for each of the states.
+
+    `all` stands for those that are not given, `at_rest` for those of them in which nothing moves.
+    """
     given = {_state(name, key): value for key, value in named.items() if key not in ("all", "at_rest")}
-    names = {state: named["all"] for state in MOMENTS_US} if "all" in named else {}
+    names = {state: named["all"] for state in states} if "all" in named else {}
     names |= dict.fromkeys(AT_REST, named["at_rest"]) if "at_rest" in named else {}
     names |= given
-    if missing := [state.name for state in MOMENTS_US if state not in names]:
+    if missing := [state.name for state in states if state not in names]:
         raise MatrixError(f"{name}: says no name for {', '.join(missing)}")
     return names
 
@@ -212,8 +218,13 @@ class Cell:
 
 
 def all_cells(matrix: Mapping[str, Fault], board: str, seed: int) -> list[Cell]:
-    """Every fault in every state."""
-    return [Cell(fault, state, EMULATED[board], seed) for fault in matrix.values() for state in MOMENTS_US]
+    """Every fault in every state; those of motors that float in RUNNING alone."""
+    return [
+        Cell(fault, state, EMULATED[board], seed)
+        for fault in matrix.values()
+        for state in MOMENTS_US
+        if state in fault.named
+    ]
 
 
 def chosen_cells(cells: Iterable[Cell], names: Iterable[str], only: str = "") -> list[Cell]:

@@ -11,17 +11,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jointbench.bench import Feedforward, open_bench
+from jointbench.bench.floating import float_boards
 from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent, JointbenchError, PortInUse
 from jointwire import MessageType, State
 from tools.faults.cell import MOMENTS_US, Cell, StateNotReached
 from tools.faults.subject import (
+    FLOAT_SECONDS,
     HOT,
     PERIOD,
     REPEATS,
     CountedRecorder,
     MomentClock,
     feedforward_of,
+    float_table,
     load,
     motion,
     set_up,
@@ -137,15 +142,19 @@ class Session:
         strike(self)
 
     def _play(self) -> None:
-        """A motion as any program plays it."""
+        """A motion as any program plays it, or zero force."""
         set_up(self.bench)
         self._begin_run()
         assert self.recorder is not None
         try:
-            self.bench.play(motion(self.bench), REPEATS, self.recorder, feedforward=self._feedforward())
+            if self.cell.fault.floats:
+                table = float_table(self.bench)
+                float_boards(self.bench, [table], lambda q: np.zeros(len(q)), FLOAT_SECONDS, recorder=self.recorder)
+            else:
+                self.bench.play(motion(self.bench), REPEATS, self.recorder, feedforward=self._feedforward())
         finally:
             self.started_us = 1000 * self.recorder.begins_at
-        self.done = True  # playing says so only of a board that was DONE
+        self.done = True  # playing says so only of a board that was DONE, floating of one that is at rest
 
     def _feedforward(self) -> Feedforward | None:
         """Feed-forward of the cell's wrong model; None where no model is wrong."""
@@ -298,7 +307,7 @@ def strikes_of(session: Session) -> int:
     fault = session.cell.fault
     match fault.way:
         case "line":
-            return session.board.port.faults.get(fault.name, 0)
+            return session.board.port.faults.get(fault.line.partition("=")[0], 0)
         case "inject":
             return session.altered
         case "echo":

@@ -15,6 +15,7 @@ from hil_tests.small_bench import PROGRAMS
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.board import BoardClock
 from jointbench.bench import Bench, Clock, Feedforward, LockstepClock, RegisterName, open_bench, trajectory_knots
+from jointbench.bench.floating import FloatTable
 from jointbench.errors import JointbenchError
 from jointbench.model import inverse_dynamics, load_robot
 from jointbench.recording import Recorder
@@ -184,6 +185,22 @@ def load(bench: Bench, feedforward: Feedforward | None = None) -> None:
         for name, raw in sent.registers.items():
             board.write_register(name, raw)
     board.upload(knots[0], 1 if feedforward is None else REPEATS, currents)  # boards watch the second repeat alone
+
+
+FLOAT_SECONDS = 2.0
+_FLOAT_ROWS, _FLOAT_MA = 64, 200  # of its table, far below friction
+
+
+def float_table(bench: Bench) -> FloatTable:
+    """A table by which the joint floats: the same current everywhere, for nothing pulls at it."""
+    registers = bench.facts[0].registers
+    low, high = registers["limit.position_min"], registers["limit.position_max"]
+    step = 1 << int(np.ceil(np.log2((high - low) / (_FLOAT_ROWS - 2))))
+    positions = (low // step + np.arange(_FLOAT_ROWS)) * step
+    return FloatTable(
+        positions.astype(np.int32), np.full(_FLOAT_ROWS, _FLOAT_MA, dtype=np.int16),
+        {"limit.float": 1000, "float.timeout": 200, "float.velocity": registers["limit.velocity"], "stream.block": 16},
+    )  # fmt: skip
 
 
 TOLD_US = 1_200_000  # a board in FAULT tells it each second

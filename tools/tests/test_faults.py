@@ -67,7 +67,9 @@ def damage_of(run: Path) -> str:
 
 
 def test_the_matrix_has_every_fault_in_every_state() -> None:
-    assert len(CELLS) == len(MATRIX) * len(MOMENTS_US)
+    floating = [fault for fault in MATRIX.values() if fault.floats]
+    assert len(CELLS) == (len(MATRIX) - len(floating)) * len(MOMENTS_US) + len(floating)
+    assert {each.state for each in CELLS if each.fault.floats} == {State.RUNNING}
     assert load(FOLDER)["campaign.cells"].check(len(CELLS)).ok
     assert set(MOMENTS_US) == set(State)
     assert {f"{way}.{kind}" for way in DIRECTIONS for kind in KINDS} <= MATRIX.keys()
@@ -332,6 +334,13 @@ def test_three_safety_rules_are_missed_by_an_unsafe_motor() -> None:
 @pytest.mark.slow
 def test_a_sample_of_all_cells_passes(tmp_path: Path) -> None:
     campaign = run_campaign(sample(CELLS), tmp_path, workers=2)
+    assert all(verdict.ok for verdict in campaign.verdicts), [each.problems for each in campaign.verdicts]
+
+
+@pytest.mark.slow
+def test_faults_that_strike_a_floating_motor_leave_it_off(tmp_path: Path) -> None:
+    campaign = run_campaign([each for each in CELLS if each.fault.floats], tmp_path, workers=2)
+    assert len(campaign.verdicts) >= 6
     assert all(verdict.ok for verdict in campaign.verdicts), [each.problems for each in campaign.verdicts]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.bench.client import RegisterName
 from jointbench.bench.playback import (
+    FAULT_FRAME_US,
     RESET,
     SILENCE_US,
     await_opening_status,
@@ -248,10 +249,7 @@ class _Updates:
         end_us = clock.now_us() + round(1e6 * seconds)
         while clock.now_us() < end_us and is_held():
             self.interrupt.check()
-            check_boards_float(self.bench)
-            for _, board in self.floats:
-                if not board.is_driving:
-                    raise BoardFault(board.joint, board.node, RESET if board.state is State.DISARMED else LET_GO)
+            _check(self.bench, [board for _, board in self.floats])
             if len(self.positions) == len(self.bench.boards):
                 self._send()
             next_us = clock.now_us() + UPDATE_US
@@ -275,18 +273,22 @@ class _Updates:
             self.on_update(q)
 
 
-def check_boards_float(bench: Bench) -> None:
-    """Raise what is wrong with a board while its motor floats.
+def _check(bench: Bench, floating: Sequence[Board] = ()) -> None:
+    """Raise what is wrong with a board, such as one of those that should float and is at rest.
 
     Raises:
-        BoardFault: a board tripped.
+        BoardFault: a board tripped, started again, or has let go of its motor.
         BoardLost, BoardSilent: a board is gone, or says nothing any more.
     """
     for board in bench.all_boards:
         if board.why_lost:
             raise board.lost_error()
         if board.state is State.FAULT:
+            if board.fault is None:  # STATUS came, the FAULT frame with the reason follows it
+                bench.clock.wait(FAULT_FRAME_US)
             raise board.fault_error()
+        if board in floating and not board.is_driving:
+            raise BoardFault(board.joint, board.node, RESET if board.state is State.DISARMED else LET_GO)
         if bench.clock.now_us() - board.last_frame_us > SILENCE_US:
             raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while it floated")
 
@@ -296,7 +298,7 @@ def _await_rest(bench: Bench, floats: Sequence[tuple[int, Board]], interrupt: Sa
     end_us = bench.clock.now_us() + _BRAKING_US
     while any(board.is_driving for _, board in floats) and bench.clock.now_us() < end_us:
         interrupt.check()
-        check_boards_float(bench)
+        _check(bench)
         for _, board in floats:
             board.keep_alive()
         bench.clock.wait(UPDATE_US)
