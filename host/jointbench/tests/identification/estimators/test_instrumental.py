@@ -20,12 +20,12 @@ from jointbench.identification.estimators.paired_rows import Chosen, OtherRegres
 from jointbench.identification.least_squares import Estimate, least_squares, weighted_least_squares
 from jointbench.identification.rows import Block, RowsInMemory
 from jointbench.recording import Run
-from jointbench.tests.identification.estimators.errors_in_variables import (
+from jointbench.tests.identification.estimators.exact_problem import (
     BASE,
     TRUTH,
     cramer_rao,
     noisy_run,
-    problem_of,
+    problem_of_runs,
     z_of_mean,
 )
 
@@ -47,7 +47,7 @@ def errors(estimate: Estimate) -> Array:
 
 @pytest.fixture(scope="module")
 def problems() -> list[Problem]:
-    return [problem_of(noisy_run(NOISE, seed)) for seed in range(40)]
+    return [problem_of_runs(noisy_run(NOISE, seed)) for seed in range(40)]
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_noise_of_positions_biases_least_squares_and_not_this(problems: list[Pro
 
 
 def test_it_says_what_it_did() -> None:
-    problem = problem_of(noisy_run(NOISE, 0))
+    problem = problem_of_runs(noisy_run(NOISE, 0))
     estimate = InstrumentalVariables()(problem)
     assert estimate.figures["instruments"] == "simulated"
     assert 2 <= estimate.figures["passes"] <= 6
@@ -83,7 +83,7 @@ def test_it_says_what_it_did() -> None:
 
 
 def test_the_same_motion_without_noise_needs_no_instruments() -> None:
-    problem = problem_of(noisy_run(0.0, 0))
+    problem = problem_of_runs(noisy_run(0.0, 0))
     plain = least_squares(problem.parts)
     for instruments in ("simulated", "planned", "periods"):
         found = InstrumentalVariables(instruments)(problem)
@@ -95,38 +95,38 @@ def test_the_same_motion_without_noise_needs_no_instruments() -> None:
 
 def test_without_a_plan_the_measured_motion_is_followed() -> None:
     run = imported(noisy_run(0.0, 0))
-    estimate = InstrumentalVariables()(problem_of(run))
+    estimate = InstrumentalVariables()(problem_of_runs(run))
     assert "follows the measured motion" in estimate.notes[0]
     assert np.abs(errors(estimate)).max() < 4.0
     with pytest.raises(FitError, match=r'holds no planned motion.*Choose instruments = "simulated"'):
-        InstrumentalVariables("planned")(problem_of(run))
+        InstrumentalVariables("planned")(problem_of_runs(run))
     with pytest.raises(FitError, match="no periods of a played motion"):
-        InstrumentalVariables("periods")(problem_of(run))
+        InstrumentalVariables("periods")(problem_of_runs(run))
 
 
 def test_halves_need_repeats() -> None:
     with pytest.raises(FitError, match="plays its motion once; its periods can be halved from two on"):
-        InstrumentalVariables("periods")(problem_of(noisy_run(0.0, 0, repeats=1)))
+        InstrumentalVariables("periods")(problem_of_runs(noisy_run(0.0, 0, repeats=1)))
 
 
 def test_two_recordings_make_one_estimate() -> None:
     one, two = noisy_run(NOISE, 0), noisy_run(NOISE, 1)
-    alone = InstrumentalVariables("planned")(problem_of(one))
-    both = InstrumentalVariables("planned")(problem_of(one, two))
+    alone = InstrumentalVariables("planned")(problem_of_runs(one))
+    both = InstrumentalVariables("planned")(problem_of_runs(one, two))
     shrunk = np.sqrt(np.diag(both.covariance) / np.diag(alone.covariance))
     assert np.median(shrunk) == pytest.approx(np.sqrt(0.5), rel=0.2)  # σ itself is told to 10 % or so
     assert both.parameters.shape == (BASE.rank,)
 
 
 def test_instruments_that_know_next_to_nothing_are_said_to_be_weak() -> None:
-    estimate = InstrumentalVariables("periods")(problem_of(noisy_run(3e-4, 0)))
+    estimate = InstrumentalVariables("periods")(problem_of_runs(noisy_run(3e-4, 0)))
     assert estimate.figures["canonical_correlation"] < 0.5
     assert any("the instruments are weak" in note for note in estimate.notes)
 
 
 def test_parameters_that_do_not_settle_are_no_result() -> None:
     with pytest.raises(FitError, match=r"iv: after 1 passes .* still changes by"):
-        InstrumentalVariables(passes=1)(problem_of(noisy_run(NOISE, 0)))
+        InstrumentalVariables(passes=1)(problem_of_runs(noisy_run(NOISE, 0)))
 
 
 def test_options_that_nobody_can_mean() -> None:
@@ -142,7 +142,7 @@ def test_passive_joints_need_instruments_that_are_not_simulated() -> None:
     run = noisy_run(NOISE, 0)
     robot = run.robot
     passive = dataclasses.replace(robot, joints=(robot.joints[0], dataclasses.replace(robot.joints[1], passive=True)))
-    problem = problem_of(dataclasses.replace(run, robot=passive), robot=passive)
+    problem = problem_of_runs(dataclasses.replace(run, robot=passive), robot=passive)
     with pytest.raises(FitError, match=r"joint j2 is passive.*\"planned\" or \"periods\""):
         InstrumentalVariables()(problem)
     for instruments in ("planned", "periods"):

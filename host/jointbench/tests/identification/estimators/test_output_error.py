@@ -19,7 +19,7 @@ from jointbench.identification.settings import FitSettings
 from jointbench.model import Robot, load_robot, model_columns
 from jointbench.recording import Run
 from jointbench.tests.bench.wire import DEFAULTS
-from jointbench.tests.identification.estimators.errors_in_variables import (
+from jointbench.tests.identification.estimators.exact_problem import (
     BASE,
     BASIS,
     POORLY_FILTERED,
@@ -27,7 +27,7 @@ from jointbench.tests.identification.estimators.errors_in_variables import (
     TRUTH,
     cramer_rao,
     noisy_run,
-    problem_of,
+    problem_of_runs,
     with_samples,
     z_of_mean,
 )
@@ -74,7 +74,7 @@ def simulated_torque(problem: Problem, parameters: Array) -> Array:
 def test_noise_of_positions_does_not_matter_at_all() -> None:
     found, plain = [], []
     for seed in range(30):
-        problem = problem_of(driven_run(1e-3, seed), settings=SETTINGS)  # ten times what wls bears
+        problem = problem_of_runs(driven_run(1e-3, seed), settings=SETTINGS)  # ten times what wls bears
         estimate = OutputError(bandwidth_Hz=BANDWIDTH_HZ)(problem)
         found.append(estimate.parameters)
         plain.append(least_squares(problem.parts).parameters)
@@ -85,7 +85,7 @@ def test_noise_of_positions_does_not_matter_at_all() -> None:
 
 @pytest.mark.slow
 def test_it_reaches_the_cramer_rao_bound_and_its_error_bars_hold() -> None:
-    problems = [problem_of(driven_run(0.0, seed), settings=SETTINGS) for seed in range(40)]
+    problems = [problem_of_runs(driven_run(0.0, seed), settings=SETTINGS) for seed in range(40)]
     estimates = [OutputError(bandwidth_Hz=BANDWIDTH_HZ)(problem) for problem in problems]
     found = np.array([estimate.parameters for estimate in estimates])
     plain = np.array([least_squares(problem.parts).parameters for problem in problems])
@@ -101,7 +101,7 @@ def test_it_reaches_the_cramer_rao_bound_and_its_error_bars_hold() -> None:
 
 
 def test_it_settles_in_a_few_passes_and_says_so() -> None:
-    estimate = OutputError(bandwidth_Hz=BANDWIDTH_HZ)(problem_of(driven_run(1e-4, 0), settings=SETTINGS))
+    estimate = OutputError(bandwidth_Hz=BANDWIDTH_HZ)(problem_of_runs(driven_run(1e-4, 0), settings=SETTINGS))
     assert 2 <= estimate.figures["passes"] <= 5
     assert "a servo of 10 Hz, which stands for one that is not known, follows the planned motion" in estimate.notes[0]
     assert np.abs((estimate.parameters - TRUTH) / np.sqrt(np.diag(estimate.covariance))).max() < 4.0
@@ -111,12 +111,12 @@ def test_the_boards_own_servo_is_taken_where_it_is_known() -> None:
     boards = recorded(ROBOT)
     run = driven_run(1e-3, 0, board_servo(boards))
     told = dataclasses.replace(run, provenance=boards.provenance)
-    estimate = OutputError()(problem_of(told, settings=SETTINGS))
+    estimate = OutputError()(problem_of_runs(told, settings=SETTINGS))
     assert "the boards' servo follows the planned motion" in estimate.notes[0]
     assert np.abs((estimate.parameters - TRUTH) / np.sqrt(np.diag(estimate.covariance))).max() < 4.0
     # Positions without noise show how well its motion is theirs, and how little that of another servo.
     exact = dataclasses.replace(driven_run(0.0, 0, board_servo(boards)), provenance=boards.provenance)
-    problem = problem_of(exact, settings=SETTINGS)
+    problem = problem_of_runs(exact, settings=SETTINGS)
     own, other = (OutputError(bandwidth_Hz=each)(problem).figures["regressor_difference"] for each in (None, 5.0))
     assert own < 0.01
     assert other > 10.0 * own
@@ -124,7 +124,7 @@ def test_the_boards_own_servo_is_taken_where_it_is_known() -> None:
 
 def test_the_regressor_is_nearly_the_torques_derivative() -> None:
     """What the method lives on: the servo keeps the motion as it is, whatever the parameters are."""
-    problem = problem_of(driven_run(0.0, 0), settings=SETTINGS)
+    problem = problem_of_runs(driven_run(0.0, 0), settings=SETTINGS)
     (seen,) = problem.observations
     follower = Follower.of(problem.runs[0], seen.settings, BANDWIDTH_HZ, plan_needs_servo=True)
     regressor = observe(follower.simulate(SimulatedPlant(ROBOT, BASE, TRUTH)), ROBOT, BASE, seen.settings).regressor
@@ -142,16 +142,16 @@ def test_the_regressor_is_nearly_the_torques_derivative() -> None:
 
 def test_without_plan_or_servo_it_follows_the_measured_motion() -> None:
     run = noisy_run(0.0, 0)
-    estimate = OutputError()(problem_of(run))
+    estimate = OutputError()(problem_of_runs(run))
     assert "a servo of 120 Hz" in estimate.notes[0]
     assert "follows the measured motion" in estimate.notes[0]
-    plain = least_squares(problem_of(run).parts)
+    plain = least_squares(problem_of_runs(run).parts)
     apart = (estimate.parameters - plain.parameters) / np.sqrt(np.diag(plain.covariance))
     assert np.abs(apart).max() < 1.0
 
 
 def test_robots_that_cannot_be_simulated_are_refused() -> None:
-    problem = problem_of(noisy_run(0.0, 0))
+    problem = problem_of_runs(noisy_run(0.0, 0))
     passive = dataclasses.replace(ROBOT, joints=(ROBOT.joints[0], dataclasses.replace(ROBOT.joints[1], passive=True)))
     with pytest.raises(FitError, match="joint j2 is passive"):
         OutputError()(dataclasses.replace(problem, robot=passive))
@@ -160,7 +160,7 @@ def test_robots_that_cannot_be_simulated_are_refused() -> None:
 def test_torques_of_two_kinds_are_refused() -> None:
     run = noisy_run(0.0, 0)
     both = with_samples(run, joint_torque=run.samples.motor_torque)
-    problem = problem_of(run, both)
+    problem = problem_of_runs(run, both)
     at_sensor = observe(both, ROBOT, BASE, dataclasses.replace(POORLY_FILTERED, torque="joint"))
     mixed = dataclasses.replace(problem, observations=(problem.observations[0], at_sensor))
     with pytest.raises(FitError, match="runs with motor torques beside runs with joint torques"):
@@ -170,7 +170,7 @@ def test_torques_of_two_kinds_are_refused() -> None:
 def test_logs_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jointbench.identification.estimators.output_error._MOST_STEPS", 1000)
     with pytest.raises(FitError, match=r"takes \d+ steps to simulate, more than 1000; fit a part of it by interval"):
-        OutputError()(problem_of(noisy_run(0.0, 0)))
+        OutputError()(problem_of_runs(noisy_run(0.0, 0)))
 
 
 def test_options_that_nobody_can_mean() -> None:
@@ -182,7 +182,7 @@ def test_options_that_nobody_can_mean() -> None:
 
 def test_the_simulated_rows_are_those_of_the_recording() -> None:
     """Same times, same torques: only the motion is another."""
-    problem = problem_of(driven_run(0.0, 0), settings=SETTINGS)
+    problem = problem_of_runs(driven_run(0.0, 0), settings=SETTINGS)
     (run,), (seen,) = problem.runs, problem.observations
     follower = Follower.of(run, seen.settings, BANDWIDTH_HZ, plan_needs_servo=True)
     rows = observe(follower.simulate(SimulatedPlant(ROBOT, BASE, TRUTH)), ROBOT, BASE, seen.settings)
