@@ -11,7 +11,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.log_sampling import SAMPLING, check_sampling
+from jointbench.identification.log_sampling import SAMPLING, check_sampling, value_step
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
 from jointbench.identification.logged_velocity import VelocityRelation, velocity_relation
@@ -32,6 +32,9 @@ _SPEEDING = (1.5, 5.0)
 _FEWEST_STUCK, _STUCK_STEPS, _STUCK_S = 3, 2.0, (0.01, 0.1)
 """A position is stuck where it stays the same for so many rows and then jumps by so many of its usual steps; for so
 long a log is suspicious, and wrong."""
+
+_ENCODER_STEPS = 2.5
+"""Steps of an encoder from which on a change of position is a jump: slow motion goes by one, noise by two."""
 
 _LIKELY = 0.05
 """Share of its range that a joint must use in degrees to be suspected of them: a few radians are few degrees, too."""
@@ -151,6 +154,9 @@ def _longest_stuck(signals: LogSignals, joint: int) -> int:
     q = signals.position[:, joint]
     fast = signals.fast[1:, joint]
     least_jump = _STUCK_STEPS * float(np.median(np.abs(np.diff(q))[fast])) if fast.any() else np.inf
+    step = value_step(q)
+    if np.isfinite(step):  # a coarse encoder's next count is no jump
+        least_jump = max(least_jump, _ENCODER_STEPS * step)
     for piece in signals.pieces:
         part = q[piece]
         for same in valid_spans(np.diff(part) == 0.0, min_length=longest + 1):

@@ -12,10 +12,11 @@ from scipy.signal import welch
 
 from jointbench.arrays import Array
 from jointbench.identification.log_signals import LogFinding, LogSignals
-from jointbench.identification.recorded_signals import RecordedSignals
+from jointbench.identification.parallel_filter import HIGHEST_CUTOFF, LEAST_CUTOFF_HZ, default_cutoff
+from jointbench.identification.recorded_signals import RecordedSignals, is_still
 from jointbench.memory_mapping import read_rows
 from jointbench.model import Robot
-from jointbench.signals import LowPass, smooth_motion
+from jointbench.signals import LowPass, smooth_motion, valid_spans
 
 SAMPLING = ("position steps", "jitter", "torque steps", "aliasing")
 """Names of the findings."""
@@ -250,6 +251,26 @@ def cutoff_notes(signals: RecordedSignals, parts: Sequence[slice], robot: Robot,
     if jitter.max() >= _NOISE:
         notes.append(f"{here.jitter_in_words}, and {jitter.max():.2g} at twice the cut-off")
     return notes
+
+
+def steps_hide_motion(signals: RecordedSignals, robot: Robot) -> bool:
+    """Return whether the cut-off that recordings of boards have by default is that of their positions' steps.
+
+    Steps of a coarse encoder give the velocity power at all frequencies. Where they take that cut-off to its ceiling,
+    and make a tenth of the acceleration behind the lowest default, only prediction tells the motion from them.
+
+    Args:
+        signals: of a recording.
+        robot: that was recorded.
+    """
+    if default_cutoff(signals) < HIGHEST_CUTOFF / signals.spacing:
+        return False
+    parts = valid_spans(signals.valid)
+    pieces = [read_rows(signals.position, slice(part.start, min(part.stop, part.start + _MOST))) for part in parts]
+    low, high = (np.array([end(piece, axis=0) for piece in pieces]) for end in (np.min, np.max))
+    moving = ~is_still(robot, high.max(axis=0) - low.min(axis=0))
+    noise = PositionNoise.of_positions(pieces, signals.sample_period, moving, LEAST_CUTOFF_HZ)
+    return noise is not None and float(noise.shares[0].max()) >= _NOISE
 
 
 def check_sampling(signals: LogSignals, stamps_jitter: float | None) -> list[LogFinding]:

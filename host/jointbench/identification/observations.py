@@ -16,6 +16,7 @@ from jointbench.errors import FitError
 from jointbench.identification.cutoff import CutoffChoice, choose_cutoff, motion_knee
 from jointbench.identification.delay import Delay, DelayRows, estimate_delay, given_delay
 from jointbench.identification.judgement import InformationSums, TorqueInformation, noise_in_band
+from jointbench.identification.log_sampling import steps_hide_motion
 from jointbench.identification.logged_velocity import better_states, with_logged_velocity
 from jointbench.identification.parallel_filter import (
     ParallelFilter,
@@ -267,7 +268,7 @@ def observe(
     signals = recorded_signals(run, robot, settings)
     delay, choice = _known_delay(robot, settings, signals), None
     cutoff = settings.cutoff_Hz
-    if cutoff is None and by_prediction and is_unknown(signals):
+    if cutoff is None and by_prediction and (is_unknown(signals) or _is_hidden(signals, robot)):
         coarse = bridge_gaps(signals, _COARSE_GAP)
         parts = list(valid_spans(coarse.valid, _FEWEST))
         if parts:
@@ -329,6 +330,11 @@ def _delay_at(run: Run, signals: RecordedSignals, base: BaseParameters, settings
 def is_unknown(signals: RecordedSignals) -> bool:
     """Return whether neither repeats nor boards' filters tell of a recording's noise, as of somebody's log."""
     return not signals.board_filters and not np.isfinite(signals.noise).any() and signals.series is None
+
+
+def _is_hidden(signals: RecordedSignals, robot: Robot) -> bool:
+    """Whether steps of positions hide a motion that nothing else tells: a series through them needs no cut-off."""
+    return signals.series is None and steps_hide_motion(signals, robot)
 
 
 def _parts(run: Run, signals: RecordedSignals, low_pass: LowPass) -> list[slice]:

@@ -288,7 +288,8 @@ class ParallelFilter:
 
 
 _MOTION_HARMONICS = 10.0
-_LEAST_CUTOFF_HZ = 20.0
+LEAST_CUTOFF_HZ = 20.0
+HIGHEST_CUTOFF = 0.2  # of the sample rate
 
 _BAND_SAMPLES, _BAND_PIECES = 1 << 17, 8
 """Samples of the longest stretch without a gap up to which all of it tells the motion's band; of a longer one as many,
@@ -299,14 +300,14 @@ def default_cutoff(signals: RecordedSignals) -> float:
     """Ten times the frequency below which 99 % of the motion lies [Hz], but 20 Hz and a fifth of the sample rate."""
     longest = max(valid_spans(signals.valid), key=lambda part: part.stop - part.start)
     samples = longest.stop - longest.start
-    highest = 0.2 / signals.spacing
+    highest = HIGHEST_CUTOFF / signals.spacing
     if samples < 3:
-        return min(_LEAST_CUTOFF_HZ, highest)
+        return min(LEAST_CUTOFF_HZ, highest)
     count, length = (1, samples) if samples <= _BAND_SAMPLES else (_BAND_PIECES, _BAND_SAMPLES // _BAND_PIECES)
     starts = np.linspace(longest.start, longest.stop - length, count).astype(np.intp)
     position = np.stack([read_rows(signals.position, slice(int(start), int(start) + length)) for start in starts])
     wanted = _MOTION_HARMONICS * bandwidth(position, signals.sample_period)
-    return min(max(wanted, _LEAST_CUTOFF_HZ), highest)
+    return min(max(wanted, LEAST_CUTOFF_HZ), highest)
 
 
 def velocity_threshold(

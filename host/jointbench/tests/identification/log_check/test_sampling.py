@@ -11,7 +11,14 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.identification.fit import fit
 from jointbench.identification.log_check import check_log
-from jointbench.identification.log_sampling import SAMPLING, PositionNoise, cutoff_notes, time_jitter, value_step
+from jointbench.identification.log_sampling import (
+    SAMPLING,
+    PositionNoise,
+    cutoff_notes,
+    steps_hide_motion,
+    time_jitter,
+    value_step,
+)
 from jointbench.identification.log_signals import LogFinding
 from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.identification.settings import FitSettings
@@ -152,3 +159,14 @@ def test_good_recordings_have_no_such_fault(tmp_path: Path) -> None:
 
 def test_too_short_pieces_tell_nothing() -> None:
     assert PositionNoise.of_positions([np.zeros((20, 3))], H, np.ones(3, dtype=np.bool_), 10.0) is None
+
+
+@pytest.mark.parametrize(("step", "hides"), [(np.deg2rad(0.088), True), (np.deg2rad(0.088) / 101.0, False)])
+def test_a_coarse_encoder_hides_the_motion_and_one_behind_a_gear_does_not(step: float, hides: bool) -> None:
+    """At 1 kHz, 4096 counts a turn of the joint or of its motor: the velocity's power is the steps' or the motion's."""
+    time = 1e-3 * np.arange(8000, dtype=np.float64)
+    q = step * np.round(motion(time) / step)
+    run = as_log(run_of(ARM, q, np.cos(q), plan=None, repeats=0))
+    run = dataclasses.replace(run, samples=dataclasses.replace(run.samples, sample_period=1e-3, time=time))
+    assert steps_hide_motion(recorded_signals(run, run.robot, FitSettings()), run.robot) is hides
+    assert not [found for found in check_log(run).findings if found.name == "stuck samples"]  # slow, and no jump
