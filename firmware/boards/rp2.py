@@ -19,7 +19,7 @@ from drivers.absolute_encoder import MOTOR_KINDS, absolute_encoder
 from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
-from drivers.joint import VOLTAGE_DRIVES, Joint
+from drivers.joint import SLOWEST, SMART_DRIVES, VOLTAGE_DRIVES, Joint
 from drivers.rp2_adc import RoundRobinAdc
 from drivers.rp2_heartbeat import Heartbeat, brake_machine
 
@@ -54,6 +54,11 @@ class Board(Joint):
         sync_pin = None if sync is None else held_low(sync)
         if "foot" in config:
             self.begin_at_a_foot(self._make_line(), registers, sync_pin, hard=True)
+            return
+        if item(config, "drive", "kind") in SMART_DRIVES:
+            self._enable = Heartbeat(config["pins"]["enable"], self._beats_in, self.period_us)
+            self.watch_pins(not rp2_chip.IS_RP2350, self._beating_brake)
+            self.begin_at_a_smart_drive(self._make_bus(), self._make_line(), sync_pin, hard=True)
             return
         motors = (config, item(config, "partner")) if "partner" in config else (config,)
         self._adc = RoundRobinAdc([item(motor, "analog") for motor in motors], self.period_us)
@@ -227,13 +232,24 @@ class Board(Joint):
             self._driver = self._make_driver()
         return UartLine(uart, baud, self.period_us, driver=self._driver)
 
+    def _make_bus(self):
+        """The half-duplex bus of a smart drive, with the pin that turns its transceiver round where it has one."""
+        baud = whole(self.config, "drive.baud", SLOWEST, 4000000, SLOWEST)
+        uart = self._make_uart("drive", baud, 256)
+        if self.config["drive"].get("de") is None:
+            return uart
+        from drivers.rp2_driver_enable import HalfDuplex, driver_enable
+
+        taken = [brake_machine(self.config)] if self.brake else []
+        return HalfDuplex(uart, driver_enable(self.config, taken, self._beats_in, "drive", baud))
+
     def _make_uart(self, name, baud, buffer):
         tx, rx = (Pin(item(self.config, name, pin)) for pin in ("tx", "rx"))
         return UART(item(self.config, name, "uart"), baudrate=baud, tx=tx, rx=rx, txbuf=buffer, rxbuf=buffer)
 
     def _make_drive(self, zero):
         config = self.config
-        kind = choice(config, "drive.kind", ("pwm_direction", "half_bridges", "analog", "uart"))
+        kind = choice(config, "drive.kind", ("pwm_direction", "half_bridges", "analog", "uart", "dynamixel"))
         frequency = whole(config, "drive.frequency_Hz", 5000, 100000, rp2_chip.FREQUENCY_HZ)
         if kind == "uart":
             from drivers.uart_drive import UartDrive

@@ -4,6 +4,9 @@ File 3 brings a tick's inputs and received bytes, file 4 takes its outputs and s
 tick, so the other end decides when time goes on. The first word sent names this layout, the second how long the inputs
 are: with "partner" in config.json inputs and outputs are there twice, one after the other, and the first say what is
 received and sent. When file 3 ends, so does the process.
+
+With "drive" in config.json the motor is a smart drive at a bus of its own: file 6 takes what the board says there,
+file 5 brings what is answered to it at once, each time as two bytes that count and as many bytes.
 """
 
 import json
@@ -26,6 +29,33 @@ class Partner:
     def __init__(self, config, inputs, outputs):
         self.node, self.facts = config["node"], config["facts"]
         self.inputs, self.outputs = inputs, outputs
+
+
+class Bus:
+    """Files 5 and 6 as the UART of a drive's bus."""
+
+    def __init__(self):
+        self._from_drive = open(5, "rb")
+        self._to_drive = open(6, "wb")
+        self._count = bytearray(2)
+        self._unread = 0
+
+    def any(self):
+        return self._unread
+
+    def readinto(self, into, most):
+        count, self._unread = self._unread, 0
+        return self._from_drive.readinto(into, count)
+
+    def write(self, data, count):
+        if self._unread:  # nobody has read them: a UART's buffer would run over in time
+            self._from_drive.read(self._unread)
+        self._count[0], self._count[1] = count & 0xFF, count >> 8
+        self._to_drive.write(self._count)
+        self._to_drive.write(data, count)
+        if self._from_drive.readinto(self._count) != 2:
+            raise EOFError
+        self._unread = self._count[0] | self._count[1] << 8
 
 
 class Board:
@@ -61,12 +91,20 @@ class Board:
         self._to_bench.write(self._message)
         self._answering = False
         self._sent = 0
+        self._drive = None
+        if "drive" in config:
+            from drivers.dynamixel import Dynamixel
+
+            self._drive = Dynamixel(Bus(), config)
+            self.facts.update(self._drive.facts)
 
     def disable(self):
         outputs = self.outputs
         for motor in range(0, self.OUTGOING_AT, OUTPUTS):
             for k in range(motor + 4, motor + 12):
                 outputs[k] = 0
+        if self._drive:
+            self._drive.off()
 
     def wait_tick(self):
         self.flush()
@@ -76,6 +114,10 @@ class Board:
         count = self.inputs[RECEIVED] | self.inputs[RECEIVED + 1] << 8
         if count and self._from_bench.readinto(self._received, count) != count:
             raise EOFError
+        if self._drive:
+            for k in range(4):  # the tick that is answered, also where measuring fails
+                self.outputs[k] = self.inputs[k]
+            self._drive.measure(self.inputs)
         return count
 
     def watchdog(self, timeout_ms):
@@ -91,7 +133,9 @@ class Board:
         return self.now_us()  # how fast the host is says nothing of a board
 
     def apply(self):
-        pass  # they go out with the tick's message
+        """They go out with the tick's message; a smart drive is told now."""
+        if self._drive:
+            self._drive.apply(self.outputs)
 
     def room(self):
         return LINE

@@ -98,7 +98,8 @@ class BoardProcess:
     GREETING = struct.pack("<4I", 0x4A420004, 128, 0, 0)
     HEAP = "192k"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, bus: tuple[int, ...] = ()) -> None:
+        """Start the program of a folder; `bus` are the ends of pipes that it has as files 5 and 6."""
         self.folder = folder
         self.node: int = json.loads((folder / "config.json").read_text(encoding="utf-8"))["node"]
         self.tick = 0
@@ -124,9 +125,10 @@ class BoardProcess:
         self._from_board, outputs = _pipe()
         command = [micropython(), "-X", f"heapsize={self.HEAP}", "main.py"]
         # A shell gives the pipes their numbers: no code of ours runs between fork and exec.
-        shell = ["/bin/sh", "-c", f'exec "$@" 3</dev/fd/{inputs} 4>/dev/fd/{outputs}', "sh", *command]
+        ends = " 5</dev/fd/{} 6>/dev/fd/{}".format(*bus) if bus else ""
+        shell = ["/bin/sh", "-c", f'exec "$@" 3</dev/fd/{inputs} 4>/dev/fd/{outputs}{ends}', "sh", *command]
         with (folder / "stderr.log").open("wb") as log:
-            self.process = subprocess.Popen(shell, cwd=folder, stderr=log, pass_fds=(inputs, outputs))
+            self.process = subprocess.Popen(shell, cwd=folder, stderr=log, pass_fds=(inputs, outputs, *bus))
         self._ends = [self._to_board, self._from_board]
         os.close(inputs)
         os.close(outputs)

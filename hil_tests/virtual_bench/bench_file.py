@@ -10,8 +10,8 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.kinds import EMULATED as EMULATED
 from hil_tests.virtual_bench.kinds import QEMU as QEMU
 from hil_tests.virtual_bench.kinds import RP2040 as RP2040
+from hil_tests.virtual_bench.kinds import SERVOS, Variant
 from hil_tests.virtual_bench.kinds import UNIX as UNIX
-from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file
 from hil_tests.virtual_bench.plant_variants import in_variant
 from jointbench.bench import BenchTerms
@@ -65,6 +65,7 @@ class BoardEntry:
         brake_ms: engage and release time of brakes that it opens; of a chip they are in its wiring. None for brakes
             that hold whenever a motor has no power.
         module: the module it is built into, type and serial, as its config.json has it; None for none.
+        drive: the smart drive that is its motor and has all its sensors, one of SERVOS; None for none.
     """
 
     node: int
@@ -81,6 +82,7 @@ class BoardEntry:
     wiring: Path | None = None
     brake_ms: tuple[int, int] | None = None
     module: Mapping[str, str] | None = None
+    drive: str | None = None
 
     @property
     def motors(self) -> tuple[MotorEntry, ...]:
@@ -168,7 +170,7 @@ class BenchFile:
             BenchFileError: there are boards that cannot be on it.
         """
         boards = tuple(replace(board, url=EMULATED[url]) for board in self.boards)
-        if fault := _misfit_of_chips(boards, self.robot):
+        if fault := _misfit(boards, self.robot):
             raise BenchFileError(f"{self.path.name}: {fault}")
         clock = "wall" if self.terms.clock == "wall" else _lockstep_clock(boards)
         return replace(self, boards=boards, terms=replace(self.terms, clock=clock))
@@ -253,7 +255,7 @@ def _bench(table: Table, path: Path) -> BenchFile:
     read = [_board(entry, robot, folder) for entry in table.tables("board")]
     boards = tuple(board for board, _ in read)
     _check_boards(table, boards)
-    if fault := _misfit_of_chips(boards, robot):
+    if fault := _misfit(boards, robot):
         table.fault(fault)
     terms = read_terms(table, _lockstep_clock(boards))
     boards = tuple(_with_faults(table, terms, board, read) for board in boards)
@@ -290,9 +292,11 @@ def _check_boards(table: Table, boards: Sequence[BoardEntry]) -> None:
             table.fault(f"line {board.line!r} has baud {other.baud} and {board.baud}; boards of a line share its speed")
 
 
-def _misfit_of_chips(boards: Sequence[BoardEntry], robot: Robot) -> str:
-    """What a chip on this bench is asked and cannot be, in words; "" for nothing."""
+def _misfit(boards: Sequence[BoardEntry], robot: Robot) -> str:
+    """What an emulator on this bench is asked and cannot be, in words; "" for nothing."""
     for board in boards:
+        if board.drive is not None and board.url != UNIX:
+            return f"board {board.node} has the drive {board.drive!r}; only one at {UNIX!r} has a bus for it"
         if board.url != RP2040:
             if board.wiring:
                 return f"board {board.node} has a wiring; only one at {RP2040!r} has pins"
@@ -360,11 +364,14 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
         drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
     )
     module = _module(table.table("module")) if table.has("module") else None
+    drive = table.text("drive", allowed=tuple(SERVOS)) if table.has("drive") else None
+    if drive is not None and (on_foot or others):
+        table.fault(f"drive = {drive!r} is for a board with one motor")
     table.finish()
     partner = others[0] if others else None
     return BoardEntry(
         first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot,
-        wiring=wiring, brake_ms=brake_ms, module=module,
+        wiring=wiring, brake_ms=brake_ms, module=module, drive=drive,
     ), faults  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from hil_tests.virtual_bench.board import MAX_SERIAL, TICK_OUT_SIZE, Answer, Patience, greeting, read_outputs
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError, InterpreterMissing, WrongInterpreter
@@ -64,6 +64,7 @@ _LOOK_MS = 500  # of the wall clock between looks at whether it hangs
 _GREETING = struct.Struct("<4I")
 # The pipes arrive as standard input and output and become 3 and 4; what the board prints goes to its log.
 _AS_BOARD = 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2'
+_COUNT = struct.Struct("<H")  # before the bytes at a smart drive's bus
 
 
 def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = None) -> None:
@@ -90,13 +91,33 @@ def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = N
         raise BoardStartError(f"board folder {folder} cannot be written: {error}") from error
 
 
+class Servo(Protocol):
+    """A smart drive at a board's bus, which has the sensors and the motor."""
+
+    def begin_tick(self, message: bytes) -> None:
+        """See what the plant's sensors have at a tick."""
+        ...
+
+    def hear(self, data: bytes) -> bytes:
+        """Answer what the board says on the bus."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Power and current [mA] that it gives its motor."""
+        ...
+
+
 class EmulatedBoard:
     """A running board, from tick to tick; once dead it stays dead, with `death` saying why, until it is restarted."""
 
-    def __init__(self, interpreter: Path, folder: Path, motors: int = 1, alone: bool = False) -> None:
+    def __init__(
+        self, interpreter: Path, folder: Path, motors: int = 1, alone: bool = False, servo: Servo | None = None
+    ) -> None:
         """Start the program of a prepared folder, which its config.json tells of as many motors.
 
-        `alone` says that nobody has other boards to wake while this one computes.
+        `alone` says that nobody has other boards to wake while this one computes. A `servo` is the motor, at the bus
+        that files 5 and 6 of the board are.
 
         Raises:
             BoardStartError: the process cannot be started.
@@ -105,6 +126,7 @@ class EmulatedBoard:
         self._folder = folder
         self._motors = motors
         self._alone = alone
+        self._servo = servo
         self._heap = f"heapsize={HEAP[motors]}"
         self._words = struct.Struct(f"<{4 * motors}i")
         self._starts = 0
@@ -127,14 +149,22 @@ class EmulatedBoard:
         program = ["-c", "import boot, main"] if (self._folder / "boot.py").exists() else ["-m", "main"]
         bench_in, board_out = os.pipe()
         board_in, bench_out = os.pipe()
+        shell = _AS_BOARD
+        bus: tuple[int, ...] = ()
+        if self._servo is not None:
+            answers, self._bus_out = os.pipe()
+            self._bus_in, asks = os.pipe()
+            bus = answers, asks
+            shell += f" 5</dev/fd/{answers} 6>/dev/fd/{asks}"  # sh has no descriptors above 9
         try:
             with open(self._folder / "stderr.log", "ab") as log:
                 self._process = subprocess.Popen(
-                    ["/bin/sh", "-c", _AS_BOARD, "board", self._interpreter, "-X", self._heap, *program],
+                    ["/bin/sh", "-c", shell, "board", self._interpreter, "-X", self._heap, *program],
                     cwd=self._folder,
                     stdin=board_in,
                     stdout=board_out,
                     stderr=log,
+                    pass_fds=bus,
                     start_new_session=True,  # Ctrl-C in the terminal is the bench's, who ends its boards in order
                 )
         except OSError as error:
@@ -142,8 +172,8 @@ class EmulatedBoard:
             os.close(bench_out)
             raise BoardStartError(f"board in {self._folder} cannot be started: {error}") from error
         finally:
-            os.close(board_in)
-            os.close(board_out)
+            for descriptor in (board_in, board_out, *bus):
+                os.close(descriptor)
         # A board that wakes shall not take the core from the bench that still has others to wake: only for speed.
         with contextlib.suppress(OSError):
             if not self._alone:
@@ -152,6 +182,8 @@ class EmulatedBoard:
         os.set_blocking(bench_in, False)
         self._poll = select.poll()
         self._poll.register(self._in, select.POLLIN)
+        if self._servo is not None:
+            self._poll.register(self._bus_in, select.POLLIN)
 
     @property
     def pid(self) -> int:
@@ -164,6 +196,8 @@ class EmulatedBoard:
         Raises:
             BoardDied: the board is no longer there to take it.
         """
+        if self._servo is not None:
+            self._servo.begin_tick(message)
         try:
             os.write(self._out, message)  # smaller than a pipe, and the board has read the one before: written whole
         except BrokenPipeError:
@@ -202,11 +236,13 @@ class EmulatedBoard:
             self._die(str(error))
         while len(message) < size + sent:
             message = self._read(message, size + sent)
+        if self._servo is not None:  # what the board said to it is what counts
+            enable, command = self._servo.outputs
         return Answer(enable, command, message[size:])
 
     def close(self) -> None:
         """End the board: its pipes close, which it takes as power off; it is killed if it does not."""
-        for descriptor in (self._in, self._out):
+        for descriptor in (self._in, self._out, *((self._bus_in, self._bus_out) if self._servo else ())):
             os.close(descriptor)
         try:
             self._process.wait(timeout=1.0)
@@ -229,15 +265,32 @@ class EmulatedBoard:
 
     def _read(self, begun: bytes, size: int) -> bytes:
         """Wait for more of a message of at most `size` bytes, and return it with what had `begun`."""
-        if not self._poll.poll(_LOOK_MS):
-            patience = Patience(self.pid, own=_HANGS)
-            while not self._poll.poll(_LOOK_MS):
-                if patience.is_over:
-                    self._die(f"no answer within {patience}: it hangs")
+        while self._wait() != self._in:
+            self._serve_bus()
         chunk = os.read(self._in, size - len(begun))
         if not chunk:
             raise EOFError
         return begun + chunk
+
+    def _wait(self) -> int:
+        """Wait for the board to say something, and return which descriptor it says it on."""
+        ready = self._poll.poll(_LOOK_MS)
+        if not ready:
+            patience = Patience(self.pid, own=_HANGS)
+            while not (ready := self._poll.poll(_LOOK_MS)):
+                if patience.is_over:
+                    self._die(f"no answer within {patience}: it hangs")
+        return ready[0][0]
+
+    def _serve_bus(self) -> None:
+        """Let the servo hear what the board says at its bus, and answer."""
+        assert self._servo is not None
+        head = os.read(self._bus_in, _COUNT.size)
+        if not head:
+            raise EOFError
+        heard = os.read(self._bus_in, _COUNT.unpack(head)[0])
+        answer = self._servo.hear(heard)
+        os.write(self._bus_out, _COUNT.pack(len(answer)) + answer)
 
     def _start_again_or_die(self) -> None:
         """Start a board that has ended, if it asks for it as machine.reset() would; but not for ever without a tick."""

@@ -7,8 +7,10 @@ from typing import Any
 
 from hil_tests.virtual_bench.bench_file import BAUD, QEMU, RP2040, BoardEntry
 from hil_tests.virtual_bench.board import Board
+from hil_tests.virtual_bench.dynamixel import BoardsServo, Dynamixel
 from hil_tests.virtual_bench.emulated_board import EmulatedBoard, find_interpreter, prepare_flash
 from hil_tests.virtual_bench.errors import BoardStartError
+from hil_tests.virtual_bench.kinds import SERVOS
 from hil_tests.virtual_bench.plant_file import PowerTruth
 from hil_tests.virtual_bench.qemu import Qemu, find_qemu
 from hil_tests.virtual_bench.qemu_board import QemuBoard
@@ -44,8 +46,12 @@ class Emulators:
             wiring = read_wiring(entry.wiring, len(entry.motors))
             config = board_config(config, wiring, self._power, entry.baud or BAUD)
             return Rp2040Board(self._rp2040, folder, self._files(self._rp2040_image, config, entry.program), config)
+        servo = None
+        if entry.drive is not None:
+            servo = BoardsServo(Dynamixel(entry.node, *SERVOS[entry.drive]), config["facts"])
+            config = config | {"drive": {"kind": "dynamixel", "id": entry.node}}
         prepare_flash(folder, config, entry.program)
-        return EmulatedBoard(self._interpreter, folder, len(entry.motors))
+        return EmulatedBoard(self._interpreter, folder, len(entry.motors), servo=servo)
 
     @functools.cached_property
     def _interpreter(self) -> Path:

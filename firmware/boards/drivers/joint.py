@@ -19,7 +19,10 @@ from jointboard import rooms
 LINE = const(512)  # received bytes in a tick, at most
 INPUTS = const(120)
 OUTPUTS = const(12)
+SOFTWARE = const(3)  # encoder_source
 TRIES = const(8)
+SMART_DRIVES = ("dynamixel",)  # with sensors and a current loop of their own
+SLOWEST = const(1000000)  # baud of their bus: 0.7 ms for a tick's packets
 VOLTAGE_DRIVES = ("pwm_direction", "half_bridges")
 MOST_MISSED = const(5)  # ticks for which a voltage may stand: what current it drives nobody looks at meanwhile
 
@@ -88,6 +91,15 @@ class Joint:
         self.add_sensors(registers)
         self.begin(line, None, None, sync_pin, **irq)
         self.drive = NoDrive()
+
+    def begin_at_a_smart_drive(self, bus, line, sync_pin, **irq):
+        """Of a board whose motor is a smart drive at this bus, which measures all there is: all of its start."""
+        from drivers.dynamixel import Dynamixel
+
+        self.adc, self.encoder_source = (0, 0, 0), SOFTWARE
+        self._adc = self.drive = servo = Dynamixel(bus, self.config)
+        self.facts.update(servo.facts)
+        self.begin(line, None, None, sync_pin, **irq)
 
     def add_sensors(self, registers):
         """What any port reads alike: "torque", "foot" and "ntc" of config.json; registers() as hx711.py has it.

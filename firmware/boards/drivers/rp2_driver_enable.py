@@ -48,18 +48,31 @@ class DriverEnable:
         mem32[self.address] = (span >> 4) + 1
 
 
-def driver_enable(config, taken, pio):
-    """None where the line has none. Args: config.json; the state machines of the PIO that others have."""
-    pin = config["line"].get("de")
+class HalfDuplex:
+    """A UART whose transceiver is turned round for as long as bytes are sent."""
+
+    def __init__(self, uart, driver):
+        self._uart, self._driver = uart, driver
+        self.any, self.readinto = uart.any, uart.readinto
+
+    def write(self, data, count):
+        self._driver.begin()
+        self._uart.write(data, count)
+        self._driver.sending(count)
+
+
+def driver_enable(config, taken, pio, bus="line", baud=921600):
+    """None where the line has none. Args: config.json; the state machines of the PIO that others have; whose pin."""
+    pin = config[bus].get("de")
     if pin is None:
         return None
     if pin in config["pins"].values():
-        raise WiringError("config.json: line.de is %r, which one of pins has; give it its own" % (pin,))
+        raise WiringError("config.json: %s.de is %r, which one of pins has; give it its own" % (bus, pin))
     for machine in (0, 1, 2):
         if machine not in taken:
             Pin(pin, Pin.OUT, value=0)
-            return DriverEnable(pin, pio, machine, config["line"]["uart"], config["line"].get("baud", 921600))
+            return DriverEnable(pin, pio, machine, config[bus]["uart"], config[bus].get("baud", baud))
     raise WiringError(
-        "config.json: line.de: the PIO has no state machine left; leave out one of stop, fault, brake, "
-        "motor_encoder.index, or the second motor's"
+        "config.json: %s.de: the PIO has no state machine left; leave out one of stop, fault, brake, "
+        "motor_encoder.index, or the second motor's" % bus
     )

@@ -148,7 +148,7 @@ def pointer(chip: Chip, width: int) -> type:
 
     class Pointer:
         def __init__(self, target: Any) -> None:
-            block = isinstance(target, (bytearray, memoryview, array))
+            block = isinstance(target, (bytes, bytearray, memoryview, array))
             self._memory = memoryview(target).cast("B") if block else None
             self._at = 0 if block else int(target)
 
@@ -309,7 +309,9 @@ def _machine(chip: Chip) -> types.ModuleType:
 def _importer(chip: Chip) -> Callable[[str], Any]:
     """Import a driver by its name, or the board's file as "board", with the chip's time for theirs."""
     clock = types.ModuleType("time")
-    clock.__dict__.update(ticks_us=chip.ticks_us, ticks_diff=lambda a, b: a - b, sleep_us=lambda us: None)
+    clock.__dict__.update(
+        ticks_us=chip.ticks_us, ticks_diff=lambda a, b: a - b, ticks_add=lambda a, b: a + b, sleep_us=lambda us: None
+    )
 
     def load(name: str) -> Any:
         time, sys.modules["time"] = sys.modules["time"], clock

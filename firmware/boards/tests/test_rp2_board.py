@@ -2,15 +2,17 @@
 
 import json
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 import pytest
 from firmware.boards.tests.simulated_rp2040 import WATCHDOG, Chip
 from firmware.boards.tests.test_board_files import examples
 from firmware.boards.tests.simulated_rp2040 import CLOCK_HZ
-
+from hil_tests.virtual_bench.dynamixel import Dynamixel, Present
 
 ENABLE, PWM, DIRECTION, SYNC, A = 22, 16, 17, 14, 6
+UART1_DIVISOR = 0x40038024
 LEGS = {"kind": "half_bridges", "high": [8, 10], "dead_time_ns": 500, "frequency_Hz": 20000,
         "loop": {"resistance_ohm": 0.8, "inductance_mH": 0.9, "supply_V": 24}}  # fmt: skip
 
@@ -269,3 +271,50 @@ def test_pins_that_cannot_be(rp2040: tuple[Chip, Any], pins: dict[str, int], wha
     chip, load = rp2040
     with pytest.raises(load("errors").WiringError, match=what):
         load("rp2_adc").RoundRobinAdc([pins], 1000)
+
+
+@pytest.mark.parametrize("de", [None, 2])
+def test_a_servo_is_motor_and_sensors(
+    rp2040: tuple[Chip, Any], tmp_path: Path, de: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a bus of its own, with or without a pin that turns the transceiver round; no ADC and no PWM is touched."""
+    servo = Dynamixel(5)
+    chip, load = rp2040
+    machine = sys.modules["machine"]
+
+    class Bus(machine.UART):
+        def __init__(self, number: int, **settings: Any) -> None:
+            super().__init__(number, **settings)
+            chip.write(UART1_DIVISOR, 7)  # and 52 64ths of the 125 MHz, for 1 Mbaud
+            chip.write(UART1_DIVISOR + 4, 52)
+
+        def write(self, data: Any, count: int) -> None:
+            self.unread += servo.hear(bytes(data[:count]))
+
+        def readinto(self, into: Any, most: int) -> int:
+            data = self.read(most)
+            into[: len(data)] = data
+            return len(data)
+
+    monkeypatch.setattr(machine, "UART", Bus)
+    servo.see(Present(0.0, 1234, 12.0, 40.0))
+    config = {
+        "node": 1, "pins": {"enable": ENABLE}, "line": examples()["rp2"]["line"],
+        "drive": {"kind": "dynamixel", "id": 5, "uart": 1, "tx": 4, "rx": 5, "de": de},
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    load("configuration").FILE = str(tmp_path / "config.json")
+    load("dynamixel")
+    load("rp2_driver_enable")
+    board = load("board").Board()
+    assert ("uart", 1, 1_000_000) in chip.log
+    assert board.facts["current.scale"] == 168_125
+    tick(board, 0, 0)
+    assert not servo.torque_is_on
+    tick(board, 1, 0)
+    inputs = tick(board, 1, 538)
+    assert inputs[4:8] == [1234, 1234, 120, 40]
+    assert servo.torque_is_on
+    assert servo.goal_current == pytest.approx(0.538)
+    board.disable()
+    assert not servo.torque_is_on

@@ -1,0 +1,333 @@
+"""A Dynamixel of the X series in current control mode: a joint's drive, encoder and current sensor at a bus.
+
+Protocol 2.0 (docs/boards.md, smart drives, has the circuit). After each tick's work the board writes the goal current
+and asks for the present current, position, voltage and temperature, which the next tick's sample takes: they are of up
+to a tick before.
+
+    FF FF FD 00  id  length, 2 bytes  instruction  parameters  CRC-16, 2 bytes
+
+A length counts from the instruction to the CRC; after FF FF FD within the parameters stands another FD. A status has
+instruction 0x55 and an error byte before its parameters.
+
+While the motor has no power "off" is written in each tick. The servo's bus watchdog takes its torque 20 ms after the
+last packet, the shortest time that it knows.
+"""
+
+from array import array
+from time import sleep_us
+
+import micropython
+from micropython import const
+
+from drivers.configuration import whole
+from drivers.errors import SensorFault, WiringError
+from drivers.failures import Failures
+from jointboard import rooms
+
+CHANNELS = const(0x873)  # bits of the fact board.channels: no torque, and no encoder beside the motor's
+COUNTS = const(4096)  # of its encoder in a turn of the horn
+ZERO = const(2048)  # of a converter whose 16 samples a tick's inputs would have
+TOP = const(4095)
+BUFFER = const(256)  # bytes of the bus, each way
+
+# Instructions, and registers of the control table.
+READ = const(2)
+WRITE = const(3)
+STATUS = const(0x55)
+MODEL = const(0)
+RETURN_DELAY = const(9)
+MODE = const(11)
+CURRENT_LIMIT = const(38)
+TORQUE = const(64)
+STATUS_LEVEL = const(68)
+WATCHDOG = const(98)
+GOAL_CURRENT = const(102)
+PRESENT = const(126)
+PRESENT_SIZE = const(21)  # current, velocity, position, two planned ones, voltage, temperature
+CURRENT_CONTROL = b"\x00"
+ONLY_READS = b"\x01"  # are answered, with STATUS_LEVEL so
+SHORTEST = b"\x01"  # WATCHDOG: 20 ms
+ALERT = const(0x80)  # of a status's error: the servo has shut down by its own limits
+
+# uA of a count of current, by model number: XM430-W350, W210, XM540-W270, W150, XH430-W350, W210; XL330-M288, M077;
+# XC330-T181, T288, M181, M288.
+UNITS_uA = {
+    1020: 2690, 1030: 2690, 1120: 2690, 1130: 2690, 1000: 2690, 1010: 2690, 1200: 1000, 1190: 1000, 1210: 1000,
+    1220: 1000, 1230: 1000, 1240: 1000,
+}  # fmt: skip
+
+GOAL_AT = const(10)  # of the goal's two bytes in their packet
+GOAL_CRC = const(12)
+NOTHING = const(-1)  # what take() has found beside a length
+BROKEN = const(-2)
+ANSWER_US = const(20000)  # that a servo is waited for at boot
+LOOK_US = const(250)
+STATUS_US = const(1500)  # it waits for up to 0.5 ms before it answers, as it comes from the factory
+
+
+class Dynamixel:
+    """command(mA) and off() of a drive, measure(inputs) of all sensors.
+
+    Args: the bus, with any(), readinto(into, most) and write(data, count); config.json.
+    Raises WiringError or SensorFault when at the bus there is no servo that could be a joint's.
+    """
+
+    def __init__(self, bus, config):
+        self._bus, self._config = bus, config
+        self.node = node = whole(config, "drive.id", 0, 252, 1)
+        self._in = rooms.buffer(BUFFER)
+        self._answer = rooms.buffer(BUFFER)
+        self._present = array("i", [0] * 4)  # current, position, 0.1 V, degC
+        self._failures = Failures("Dynamixel %d" % node)
+        self._is_on = False
+        self._asked = self._failed = False
+        ask = packet(node, READ, PRESENT, bytes((PRESENT_SIZE, 0)))
+        # A servo that lost its supply for a moment has forgotten its watchdog: it is told again at each switching on.
+        start = packet(node, WRITE, WATCHDOG, SHORTEST) + packet(node, WRITE, STATUS_LEVEL, ONLY_READS)
+        start += packet(node, WRITE, TORQUE, b"\x01")
+        goal = packet(node, WRITE, GOAL_CURRENT, b"\0\0")
+        self._go = rooms.buffer(len(goal) + len(ask))
+        self._go[:] = goal + ask
+        self._rest = packet(node, WRITE, TORQUE, b"\0") + ask
+        self._again = packet(node, WRITE, STATUS_LEVEL, ONLY_READS)
+        self._start = start + goal  # with a goal of 0
+        self._set_up(config)
+
+    def _set_up(self, config):
+        node = self.node
+        self._write(TORQUE, b"\0")
+        model = self._read(MODEL, 2)
+        number = model[0] | model[1] << 8
+        unit = whole(config, "drive.unit_uA", 500, 10000, UNITS_uA.get(number, 0))
+        if not unit:
+            raise WiringError(
+                "config.json: the Dynamixel %d is model %d, which is not known to control its current; known are %s. "
+                "If it does, give drive.unit_uA, what a count of its present current is by its manual"
+                % (node, number, ", ".join([str(one) for one in sorted(UNITS_uA)]))
+            )
+        if self._read(MODE, 1) != CURRENT_CONTROL:
+            self._write(MODE, CURRENT_CONTROL)
+            if self._read(MODE, 1) != CURRENT_CONTROL:
+                raise WiringError(
+                    "Dynamixel %d, model %d, does not take operating mode 0, current control" % (node, number)
+                )
+        if self._read(RETURN_DELAY, 1) != b"\0":
+            self._write(RETURN_DELAY, b"\0")
+        self._write(STATUS_LEVEL, ONLY_READS)
+        self._write(WATCHDOG, b"\0")  # which forgets that it bit
+        self._write(WATCHDOG, SHORTEST)
+        limit = self._read(CURRENT_LIMIT, 2)
+        self.limit = limit[0] | limit[1] << 8  # a goal beyond it is not taken at all
+        self.unit_uA = unit
+        self._gain = (1000 << 15) // unit
+        self._read(PRESENT, PRESENT_SIZE)
+        present(self._present, self._answer)
+
+    @property
+    def facts(self):
+        """Registers that say what its counts are, and what it can give, beside those of config.json."""
+        most = self._config.get("facts", {}).get("hard.current", 32000)
+        return {
+            "board.channels": CHANNELS, "current.scale": self.unit_uA * 1000 // 16, "current.zero": 0,
+            "drive.ratio": 1000, "encoder.motor_counts": COUNTS, "encoder.link_counts": COUNTS,
+            "encoder.capture_clock": 0, "voltage.scale": 100000, "temperature.scale": 1000000, "temperature.zero": -273,
+            "hard.current": min(most, self.limit * self.unit_uA // 1000),
+        }  # fmt: skip
+
+    def command(self, current_mA):
+        if not self._is_on:
+            self._is_on = True
+            self._asked = False  # in this tick there is no time for it: the last values stand
+            self._bus.write(self._start, len(self._start))
+            return
+        set_goal(self._go, current_mA, self._gain, self.limit)
+        self._asked = True
+        self._bus.write(self._go, len(self._go))
+
+    def off(self):
+        self._is_on = False
+        if self._failed:  # after a loss of its supply it answers writes, too, while the board goes on to talk
+            self._failed = self._asked = False
+            self._bus.write(self._again, len(self._again))
+            return
+        self._asked = True
+        self._bus.write(self._rest, len(self._rest))
+
+    def apply(self, outputs):
+        """Of a board without an ENABLE of its own: all that a tick's outputs ask for."""
+        if word(outputs, 1):
+            self.command(word(outputs, 2))
+        else:
+            self.off()
+
+    def measure(self, inputs):
+        """Put what the servo told since the last tick; the values before stand in for what did not come whole."""
+        found = self._take()
+        if self._asked:
+            self._asked = False
+            if found == PRESENT_SIZE:
+                self._failures.none()
+                present(self._present, self._answer)
+                show(inputs, self._present)
+                return
+            self._failed = True
+            if found == NOTHING:
+                self._failures.one("no answer", 0)
+            elif found > 0 and found & ALERT << 8:
+                self._failures.one("it has shut itself down, its register 70 says why; status error", found >> 8)
+            else:
+                self._failures.one("no whole answer; status error", found >> 8 & 0xFF)
+        show(inputs, self._present)
+
+    def _take(self):
+        """What take() finds in the bytes that came since it last looked."""
+        count = self._bus.any()
+        if count:
+            count = self._bus.readinto(self._in, min(count, BUFFER)) or 0
+        return take(self._in, count, self.node, self._answer)
+
+    def _read(self, register, size):
+        """Raises SensorFault when no answer comes."""
+        data = packet(self.node, READ, register, bytes((size, 0)))
+        for _ in range(3):
+            self._bus.write(data, len(data))
+            if self._wait() == size:
+                return bytes(self._answer[:size])
+        raise SensorFault(
+            "Dynamixel %d does not answer: check its supply, its id, its baud rate and the wires at drive.tx and "
+            "drive.rx" % self.node
+        )
+
+    def _write(self, register, value):
+        data = packet(self.node, WRITE, register, value)
+        self._bus.write(data, len(data))
+        sleep_us(STATUS_US)
+        self._take()  # the status of a servo that answers writes, too
+
+    def _wait(self):
+        for _ in range(ANSWER_US // LOOK_US):
+            found = self._take()
+            if found != NOTHING:
+                return found
+            sleep_us(LOOK_US)
+        return NOTHING
+
+
+def packet(node, instruction, register, parameters):
+    """An instruction's bytes. The parameters of those here have no FF FF FD that would need stuffing."""
+    body = bytes((0xFF, 0xFF, 0xFD, 0, node, len(parameters) + 5, 0, instruction, register, 0)) + parameters
+    crc = crc16(body, 0, len(body))
+    return body + bytes((crc & 0xFF, crc >> 8))
+
+
+@micropython.viper
+def crc16(_data, start: int, end: int) -> int:
+    """Polynomial 0x8005, start 0, not reflected ("CRC-16/UMTS": "123456789" gives 0xFEE8)."""
+    data = ptr8(_data)
+    crc = 0
+    k = start
+    while k < end:
+        crc ^= data[k] << 8
+        bit = 0
+        while bit < 8:
+            crc = crc << 1
+            if crc & 0x10000:
+                crc ^= 0x18005
+            bit += 1
+        k += 1
+    return crc
+
+
+@micropython.viper
+def word(_block, index: int) -> int:
+    block = ptr32(_block)
+    return block[index]
+
+
+@micropython.viper
+def set_goal(_go, current_mA: int, gain: int, limit: int):
+    """Write a goal current and its CRC into the packet that begins there."""
+    go = ptr8(_go)
+    count = (current_mA * gain + 0x4000) >> 15
+    if count > limit:
+        count = limit
+    if count < 0 - limit:
+        count = 0 - limit
+    go[GOAL_AT] = count
+    go[GOAL_AT + 1] = count >> 8
+    crc = int(crc16(_go, 0, GOAL_CRC))
+    go[GOAL_CRC] = crc
+    go[GOAL_CRC + 1] = crc >> 8
+
+
+@micropython.viper
+def take(_data, count: int, node: int, _answer) -> int:
+    """The newest whole status of this servo among received bytes: its length, and its error times 256; its parameters.
+
+    What a half-duplex bus echoes are instructions, which are passed over. NOTHING where no status begins, BROKEN where
+    it does not end, or its CRC is wrong.
+    """
+    data = ptr8(_data)
+    answer = ptr8(_answer)
+    found = NOTHING
+    k = 0
+    while k + 8 <= count:
+        if (data[k] ^ 0xFF) | (data[k + 1] ^ 0xFF) | (data[k + 2] ^ 0xFD) | data[k + 3]:
+            k += 1
+            continue
+        end = k + 7 + (data[k + 5] | data[k + 6] << 8)
+        if data[k + 7] != STATUS or data[k + 4] != node:
+            k += 8
+            continue
+        if end > count or end < k + 11:
+            return BROKEN
+        crc = int(crc16(_data, k, end - 2))
+        if crc != (data[end - 2] | data[end - 1] << 8):
+            found = BROKEN
+            k += 8
+            continue
+        found = 0
+        at = k + 9
+        while at < end - 2:
+            answer[found] = data[at]
+            found += 1
+            if found >= 3 and data[at] == 0xFD and data[at - 1] == 0xFF and data[at - 2] == 0xFF:
+                at += 1  # the stuffed byte
+            at += 1
+        found |= data[k + 8] << 8
+        k = end
+    return found
+
+
+@micropython.viper
+def present(_present, _answer):
+    """Current, position, voltage and temperature out of the registers from PRESENT on."""
+    kept = ptr32(_present)
+    told = ptr8(_answer)
+    current = told[0] | told[1] << 8
+    kept[0] = current - ((current & 0x8000) << 1)
+    kept[1] = told[6] | told[7] << 8 | told[8] << 16 | told[9] << 24
+    kept[2] = told[18] | told[19] << 8
+    kept[3] = told[20]
+
+
+@micropython.viper
+def show(_inputs, _present):
+    """Put them where a tick looks for a converter's samples, supply and temperature."""
+    words = ptr32(_inputs)
+    samples = ptr16(_inputs)
+    kept = ptr32(_present)
+    count = ZERO + kept[0]
+    if count < 0:
+        count = 0
+    if count > TOP:
+        count = TOP
+    k = 16
+    while k < 32:
+        samples[k] = count
+        samples[k + 16] = ZERO
+        k += 1
+    words[4] = kept[1] & 0xFFFF
+    words[5] = kept[1] & (COUNTS - 1)  # it is absolute within a turn
+    words[6] = kept[2]
+    words[7] = kept[3]
