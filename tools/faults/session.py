@@ -161,7 +161,7 @@ class Session:
         if self.cell.fault.way != "feedforward":
             return None
         self.struck += 1
-        return feedforward_of(self.bench, self.cell.fault.setting)
+        return feedforward_of(self.bench, self.cell.fault.setting["of"], self.cell.fault.setting["unexpected_A"])
 
     def _reach(self) -> None:
         """Bring the board where the fault is to strike it, and wait for that; a board that boots is struck at once."""

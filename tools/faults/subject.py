@@ -100,7 +100,6 @@ REPEATS = 2  # of it, where it is struck while it moves
 LEAST_DRIVEN = round(0.9e3 * PERIOD)  # ticks with the motor on in each period that was played
 JOINT, NODE = "j1", 1
 HOT = {"fault": "temperature", "temperature_degC": 150}  # how its board gets into FAULT
-UNEXPECTED_A = 0.5  # limit.unexpected of a motion with feed-forward; friction alone takes more than 1 A
 CLAMP_MA = 10_000  # limit.current; the motion needs 1500
 # Limits that a sound joint keeps in this motion, raw; the others are what the host sets or a board has by default.
 LIMITS: dict[RegisterName, int] = {
@@ -166,13 +165,14 @@ def motion(bench: Bench, start: float | None = None) -> Wave:
     return Wave(np.array([begin]), np.array([-WAY if begin > bench.robot.home[0] else WAY]), PERIOD)
 
 
-def feedforward_of(bench: Bench, robot: str) -> Feedforward:
-    """The feed-forward of another robot's links along the motion; boards watch for what it leaves to the servo."""
+def feedforward_of(bench: Bench, robot: str, unexpected_A: float) -> Feedforward:
+    """The feed-forward of another robot's links along the motion; boards watch beyond this current, at 0 none does."""
     other, n_knots = load_robot(robot), trajectory_knots(motion(bench), bench.robot, bench.facts).shape[1]
     assert other.standard_parameters is not None
     states = motion(bench).evaluate(np.linspace(0.0, PERIOD, n_knots))
     torque = inverse_dynamics(other, *states, other.standard_parameters)
-    return replace(Feedforward.of_joint_torque(torque, bench.robot), unexpected_limit_A=np.array([UNEXPECTED_A]))
+    limit_A = np.array([unexpected_A or np.inf])
+    return replace(Feedforward.of_joint_torque(torque, bench.robot), unexpected_limit_A=limit_A)
 
 
 def load(bench: Bench, feedforward: Feedforward | None = None) -> None:
