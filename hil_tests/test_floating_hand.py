@@ -38,7 +38,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         with open_bench(path) as bench:
             bench.connect()
             bench.configure()
-            fit(record(bench, random_excitation(bench.robot, period=4.0, seed=1), folder / "run", 1)).save(
+            fit(record(bench, random_excitation(bench.robot, period=3.2, seed=1), folder / "run", 1)).save(
                 path.with_name("model.json")
             )
         yield path
@@ -82,6 +82,7 @@ def test_the_verb_floats_records_and_leaves_the_boards_as_they_were(
         assert {facts.registers["servo.friction"] for facts in bench.facts} == {0}
 
 
+@pytest.mark.slow  # quickly: a recorded path becomes a motion in host/jointbench/tests/excitation/test_taught.py
 def test_what_a_hand_has_taught_becomes_a_motion_that_the_bench_plays(
     bench: Bench, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +106,7 @@ def test_what_a_hand_has_taught_becomes_a_motion_that_the_bench_plays(
     bench.admit(motion)
 
 
+@pytest.mark.slow  # quickly: the host that hangs below, and a board alone in firmware/tests/test_floating.py
 def test_a_link_that_drops_stops_every_motor_and_names_its_board(bench: Bench, model: Model, tmp_path: Path) -> None:
     updates: list[Array] = []
 

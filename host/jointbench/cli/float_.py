@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +16,14 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.checks import Result
 from jointbench.cli.console import Console, compiling_told, table
-from jointbench.errors import RunError
+from jointbench.errors import MissingExtra, RunError
 from jointbench.model import Robot
 
 VERB = "float"
 EXAMPLE = "jointbench float bench.toml --model model.json --seconds 60"
 WHEN_STOPPED = "motors are off, what was recorded is kept"
+RELEASED_S = 0.7
+"""Time without a key that is a key let go of [s]: longer than keyboards wait before they repeat a key held down."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=60.0, metavar="S",
         help="for how long; the boards then brake and switch off (%(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--while-key", action="store_true",
+        help=f"a dead-man's switch: float only while a key of this terminal is held down, and {RELEASED_S:g} s longer",
     )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", help="run directory to create (a new one under runs/)")
     parser.add_argument(
@@ -43,6 +55,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     out = Path(options.out or new_run_path("runs", model.robot.name, "float"))
     if out.exists():
         raise RunError(f"{out} exists; name another directory with --out")
+    if options.while_key and not os.isatty(sys.stdin.fileno()):
+        raise RunError(
+            "--while-key needs a terminal whose keys it reads; leave it out, or call float_arm with a switch"
+        )
     with compiling_told(console), open_bench(options.bench) as bench:
         with console.working("connecting"):
             bench.connect()
@@ -61,7 +77,14 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             if len(where) % 10 == 0:
                 console.progress(f"floating {elapsed:5.1f} / {options.seconds:g} s", elapsed / options.seconds)
 
-        recorded = float_arm(model, bench, out, options.seconds, on_update=show, model_file=str(options.model))
+        with held_key(sys.stdin.fileno() if options.while_key else None) as is_held:
+            if options.while_key:
+                console.say("hold a key down")
+                while not is_held():
+                    time.sleep(0.02)
+            recorded = float_arm(
+                model, bench, out, options.seconds, is_held=is_held, on_update=show, model_file=str(options.model)
+            )  # fmt: skip
     places = _places(model.robot, np.array(where))
     rows = [[name, *(f"{value:.2f}" for value in place.values())] for name, place in places.items()]
     console.say(table(("joint", "began [° or mm]", "lowest", "highest", "ended"), rows))
@@ -76,6 +99,49 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         "joints": places,
     }
     return Result("float", fields=fields, refused=not recorded.ledger.is_valid)
+
+
+@contextmanager
+def held_key(terminal: int | None) -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether a key of a terminal is held down; without a terminal it says so always.
+
+    A terminal does not tell that a key is let go of: a key that is held down repeats, and one that does not for
+    `RELEASED_S` is held no more. Keys pressed before count for nothing.
+
+    Args:
+        terminal: file descriptor.
+
+    Raises:
+        MissingExtra: this system has no terminals of that kind.
+    """
+    if terminal is None:
+        yield lambda: True
+        return
+    try:
+        import termios
+        import tty
+    except ImportError:
+        raise MissingExtra("--while-key reads terminals of Unix, which this system has not; leave it out") from None
+    before = termios.tcgetattr(terminal)
+    pressed = -RELEASED_S
+
+    def came() -> bool:
+        """Whether keys came, which are taken."""
+        return bool(select.select([terminal], [], [], 0.0)[0] and os.read(terminal, 1024))
+
+    def is_held() -> bool:
+        nonlocal pressed
+        while came():
+            pressed = time.monotonic()
+        return time.monotonic() - pressed < RELEASED_S
+
+    try:
+        tty.setcbreak(terminal, termios.TCSAFLUSH)
+        while came():  # some terminals keep them
+            pass
+        yield is_held
+    finally:
+        termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
 
 
 def _places(robot: Robot, positions: Array) -> dict[str, dict[str, float]]:
