@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomli_w
+from scipy.optimize import least_squares
 
 from hil_tests.virtual_bench import BenchError, virtual_bench
+from hil_tests.virtual_bench.bench_file import read_bench_file
+from hil_tests.virtual_bench.plant_file import PlantFile
+from hil_tests.virtual_bench.plant_variants import plant_of_seed
+from jointbench import regressor
+from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli import bring_up as bring_up_verb
 from jointbench.cli.console import Console, compiling_told, table
 from jointbench.cli.main import carry_out
 from jointbench.cli.parser import build_parser
 from jointbench.errors import JointbenchError
-from jointbench.model import load_robot
+from jointbench.model import Robot, load_robot
+from jointbench.model.drive_values import robot_file_text
 from tools.demo.playing import BENCHES
 from tools.truth import Truth, read_truth
 
@@ -296,8 +303,48 @@ def write_bench(robot: str, seed: int, out: Path) -> Path:
                 joint[key] = share * float(joint[key])
     out.mkdir(parents=True, exist_ok=True)
     (out / "plant.toml").write_text(tomli_w.dumps(plant), encoding="utf-8")
-    (out / "bench.toml").write_text(tomli_w.dumps({**bench, "plant": "plant.toml"}), encoding="utf-8")
-    return out / "bench.toml"
+    bench_file = out / "bench.toml"
+    bench_file.write_text(tomli_w.dumps({**bench, "plant": "plant.toml"}), encoding="utf-8")
+    if load_robot(bench["robot"]).compensations:
+        own = tomllib.loads(robot_file_text(bench["robot"])[1])
+        for joint, angle in zip(own["joints"], np.degrees(balanced_pose(bench_file, seed)).tolist(), strict=True):
+            joint["home_deg"] = angle
+        (out / "robot.toml").write_text(tomli_w.dumps(own), encoding="utf-8")
+        text = tomli_w.dumps({**bench, "plant": "plant.toml", "robot": str((out / "robot.toml").resolve())})
+        bench_file.write_text(text, encoding="utf-8")
+    return bench_file
+
+
+def balanced_pose(bench_file: Path, seed: int) -> Array:
+    """Return the pose [rad] in which springs and gravity balance: nothing falls there when brakes open.
+
+    Whoever commissions such an arm would put it there by hand.
+    """
+    file = read_bench_file(bench_file)
+    home, plant = np.array(file.robot.home), plant_of_seed(file.plant, file.robot, seed)
+    limits = np.array([joint.position_limits for joint in file.robot.independent_joints])
+    driven = np.array([not drive.torque_mode for drive in file.robot.drives])
+
+    def load(angles: Array) -> Array:
+        pose = home.copy()
+        pose[driven] = angles
+        return static_load(file.robot, plant, pose)[driven]
+
+    room = np.radians([15.0, -15.0])  # for the motions of a commissioning
+    pose = home.copy()
+    pose[driven] = least_squares(load, home[driven], bounds=(limits[driven] + room).T).x
+    return pose
+
+
+def static_load(robot: Robot, plant: PlantFile, pose: Array) -> Array:
+    """Torque that holds an arm in a pose against gravity and its springs [N·m], shape (n_joints,)."""
+    links = np.concatenate([np.array(part.link.standard_parameters) for part in plant.joints])
+    gravity = regressor(robot, pose[None], 0.0 * pose[None], 0.0 * pose[None]) @ links
+    springs = [
+        part.torsion_spring * (angle - part.torsion_zero) + part.sine_spring * np.sin(angle - part.sine_zero)
+        for part, angle in zip(plant.joints, pose, strict=True)
+    ]
+    return gravity + np.array(springs)
 
 
 def judge(joints: Sequence[CommissionedJoint], truth: Truth) -> list[Judged]:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from hil_tests.virtual_bench.bench_file import read_bench_file
-from hil_tests.virtual_bench.plant_variants import true_robot
+from hil_tests.virtual_bench.plant_variants import plant_of_seed, true_robot
 from jointbench.identification.commission_readings import ADVICE
+from jointbench.model import load_robot
 from tools.commission import (
     BROUGHT_UP,
     WRONG,
@@ -18,6 +19,7 @@ from tools.commission import (
     friction_torque,
     judge_fields,
     main,
+    static_load,
     true_values,
     write_bench,
 )
@@ -61,6 +63,18 @@ def test_ratios_are_drawn_of_joints_with_a_gear_of_their_own(robot: str, tmp_pat
     for own, drive in zip(drawn, arm.robot.drives, strict=True):
         assert (own.ratio != drive.ratio) <= (drive.kind == "harmonic")
     assert (drawn != arm.robot.drives) is (robot != "nursing_arm")  # whose motors are coupled
+
+
+def test_nothing_falls_where_an_arm_with_springs_is_put(tmp_path: Path) -> None:
+    for seed in range(3):
+        arm = read_bench_file(write_bench("rehab_arm", seed, tmp_path / str(seed)))
+        plant = plant_of_seed(arm.plant, arm.robot, seed)
+        load = static_load(arm.robot, plant, np.array(arm.robot.home))
+        friction = np.array([part.coulomb for part in plant.joints])
+        # Where its limits leave no place without any load, a tenth of its friction; the fifth joint is in torque mode.
+        assert np.all(np.abs(load[:4]) < 0.1 * friction[:4])
+        away = static_load(arm.robot, plant, np.array(load_robot("rehab_arm").home))
+        assert np.any(np.abs(away[:4]) > friction[:4])
 
 
 def test_a_value_off_a_trip_a_limit_passed_and_a_refusal_are_seen() -> None:
