@@ -121,7 +121,7 @@ class Steps:
             lowered = ", ".join(f"{name} {limit:g} N·m" for name, limit in limits.items())
             reason += f"; torque limits lowered to what the motors reach by these ratios: {lowered}"
         return {
-            "word": "faulty" if faults else "sound",
+            "word": "faulty" if faults else "sound" if count else "not measured",
             "rank": 3 if faults else 1,
             "reason": "; ".join(faults) or reason,
             "bench": self.file.name,
