@@ -14,7 +14,6 @@ import pytest
 from jointbench.testing.session import urls_in
 from jointbench.tests.results.page_text import Page
 from jointbench.tests.testing.desks import with_bench
-from tools.browser import page_of, serious_findings
 
 pytest_plugins = ["pytester"]
 
@@ -66,50 +65,6 @@ def test_unready(bench_under_test, broken): ...
 VERDICT = "1 of 4 tests passed, 1 failed, 1 could not run, 1 skipped. 1 of 2 limits missed."
 QUIET = ("-p", "jointbench.testing.plugin", "-p", "no:cacheprovider")
 DESK = (*QUIET, "--bench", "desk", "--bench-seed", "7", "--bench-out", "out")
-
-pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.slow
-
-WIDTHS = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
-A4 = {"width": 688, "height": 1017}
-"""A4 within the margins of the style sheet, 14 mm, in CSS pixels."""
-
-SMALLEST_LETTER = 12.0
-"""Height of letters that can be read on a phone [px]."""
-
-BEYOND = """() => [...document.querySelectorAll('body *')]
-  .filter(each => !each.parentElement.closest('.scroll'))
-  .filter(each => { const box = each.getBoundingClientRect();
-                    return box.width > 0 && (box.right > innerWidth + 0.5 || box.left < -0.5); })
-  .map(each => `${each.tagName} ${(each.textContent || '').trim().slice(0, 30)}`)"""
-"""Elements that reach out of the window; what a box scrolls is within that box."""
-
-ON_PAPER = BEYOND.replace("!each.parentElement.closest('.scroll')", "true")
-
-TEXTS = """() => {
-  const found = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const folded = 'details:not([open]) > :not(summary)';
-    if (!node.data.trim() || node.parentElement.closest(`style, .scroll, ${folded}`)) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    for (const box of range.getClientRects())
-      if (box.width > 0) found.push([node.data.trim(), box.left, box.top, box.right, box.bottom]);
-  }
-  return found;
-}"""
-"""Each line of text and its box; without what is folded away, and tables that scroll under their first column."""
-
-LETTERS = """() => Math.min(...[...document.querySelectorAll('body *')]
-  .filter(each => [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
-  .filter(each => !each.closest('style'))
-  .map(each => {
-    const svg = each.closest('svg');
-    const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1.0;
-    return scale * parseFloat(getComputedStyle(each).fontSize);
-  }))"""
-"""Height of the smallest letters as they are shown [px]."""
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
@@ -337,35 +292,3 @@ def test_a_board_of_two_motors_has_one_url(tmp_path: Path) -> None:
     file = tmp_path / "bench.toml"
     file.write_text('[[board]]\nnode = 1\nurl = "a"\n[[board]]\nnodes = [2, 3]\nurl = "b"\n')
     assert urls_in(file) == {1: "a", 2: "b", 3: "b"}
-
-
-def overlapping(texts: list[list[Any]]) -> list[tuple[str, str]]:
-    """Pairs of texts whose boxes share more than the air above and below letters, a third of the lower one's height."""
-    boxes = sorted(texts, key=lambda each: each[2])
-    found: list[tuple[str, str]] = []
-    for k, (text, left, _, right, bottom) in enumerate(boxes):
-        for other, other_left, other_top, other_right, other_bottom in boxes[k + 1 :]:
-            if other_top >= bottom:
-                break
-            across = min(right, other_right) - max(left, other_left)
-            down = min(bottom, other_bottom) - other_top
-            if across > 1.0 and down > (other_bottom - other_top) / 3.0:
-                found.append((text, other))
-    return found
-
-
-def test_the_page_is_whole_readable_and_asks_for_nothing(pytester: pytest.Pytester, browser: Any) -> None:
-    with_bench(pytester).makepyfile(test_mixed=TESTS)
-    pytester.runpytest_subprocess(*DESK)
-    address = (pytester.path / "out" / "report.html").as_uri()
-    for viewport in WIDTHS.values():
-        with page_of(browser, viewport=viewport) as page:
-            page.goto(address)
-            assert page.evaluate(BEYOND) == []
-            assert overlapping(page.evaluate(TEXTS)) == []
-            assert page.evaluate(LETTERS) >= SMALLEST_LETTER
-            assert serious_findings(page) == []
-    with page_of(browser, viewport=A4) as page:
-        page.goto(address)
-        page.emulate_media(media="print")
-        assert page.evaluate(ON_PAPER) == []
