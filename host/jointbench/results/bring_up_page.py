@@ -13,6 +13,8 @@ from jointbench.results.digits import NOT_A_NUMBER, fixed, percent
 from jointbench.results.pages import render
 
 _MARKS: dict[int, Answer] = {1: "yes", 2: "with care", 3: "no"}
+_FROM = {"ratio": "wave", "coulomb": "strokes", "viscous": "strokes"}
+"""Motion of a commissioning that a value is read from; the others are read from the pushes."""
 Product = Mapping[str, Any]
 """What a step left, as its file NAME.json has it."""
 
@@ -149,8 +151,9 @@ def _step(page: Path, product: Product) -> StepRow:
 def _commissioned(page: Path, product: Product) -> NumberTable:
     rows: list[NumberRow] = []
     for name, joint in product["joints"].items():
-        sources = tuple(_source(page, run) for run in joint["runs"])
         for value_name, value in joint["values"].items():
+            step = _FROM.get(value_name, "push")
+            sources = tuple(_source(page, run) for run in joint["runs"] if Path(run).name.startswith(step))
             measured, in_file = value["value"], value["file"]
             cells = (
                 NOT_A_NUMBER if measured is None else f"{measured:.5g}",
@@ -162,7 +165,7 @@ def _commissioned(page: Path, product: Product) -> NumberTable:
             rows.append(NumberRow(f"{name} {value_name}", cells, sources))
     note = (
         "Measured by the smallest motions, one motor at a time. What differs from the robot's file, or is missing "
-        "there, is in robot.toml beside this page, by which all further steps moved the robot."
+        "there, is in commissioned.toml beside this page, by which the next step moved the robot."
     )
     heads = ("value", "measured", "σ", "unit", "file", "verdict")
     return NumberTable("commissioned", "What was commissioned", note, heads, tuple(rows))

@@ -37,7 +37,7 @@ def products(folder: Path) -> dict[str, dict[str, Any]]:
             "fault": None,
             "evidence": "",
             "values": {"ratio": ratio},
-            "runs": [str(folder / "commission/j1/wave-1")],
+            "runs": [str(folder / f"commission/j1/{name}-1") for name in ("push-up", "wave")],
         }
     }
     proof = {
@@ -114,6 +114,7 @@ def test_what_is_there_is_not_repeated_and_no_board_is_asked(
             line for line in page.splitlines() if number in line and "<td" in line and f'href="{source}"' in line
         )
         assert row.startswith("<tr>")
+        assert "push-up-1" not in row  # a ratio is read from the wave
 
 
 def kept(bench: Path, folder: Path, *more: str) -> list[str]:
