@@ -43,6 +43,7 @@ def test_a_ratio_is_written_onto_its_board_and_nothing_else_changes(tmp_path: Pa
             write_facts(file, file.boards, {1: {"drive.ratio": 1000}}, tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_a_fault_ends_it_with_what_to_do_and_the_joint_is_moved_again_after_the_repair(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

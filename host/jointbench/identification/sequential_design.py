@@ -190,7 +190,8 @@ def identify_until(
         runs.append(earlier[len(runs)] if len(runs) < len(earlier) else record_piece(following, len(runs)))
         model = fit(runs)
         size = _size(robot, base, model)
-        noise = np.maximum(model.fit_rms, np.finfo(np.float64).tiny)
+        rms = model.fit_rms  # nan of a passive joint, whose torque is not fitted
+        noise = np.where(np.isfinite(rms), np.maximum(rms, np.finfo(np.float64).tiny), noise)
         known = _known(robot, base, noise, pieces, model)
         emphasis = {}
         if precisions:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from jointbench.cli.bring_up import BringUp
+from jointbench.cli.bring_up import PAGE, BringUp
 from jointbench.cli.commission import reachable_limits, write_robot
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
 from jointbench.model import load_robot
+from jointbench.results.bring_up_page import bring_up_content
 
 BENCH = """
 version = 1
@@ -147,6 +148,16 @@ def test_a_step_is_repeated_when_what_it_was_made_of_has_changed(bench: Path, tm
     assert kept(bench, tmp_path) == []
 
 
+def test_a_step_that_cannot_be_done_stops_with_the_reason_and_leaves_the_rest_undone(
+    bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bring-up", str(bench), "--out", str(tmp_path / "product")]) == 2
+    output = capsys.readouterr()
+    assert f"NO  commission stopped, motors are off; what was done is kept in {tmp_path / 'product'}" in output.out
+    assert "/dev/none" in output.err  # the port that cannot be opened
+    assert list((tmp_path / "product").iterdir()) == []
+
+
 def test_more_time_goes_on_where_the_time_was_over(bench: Path, tmp_path: Path) -> None:
     made = products(tmp_path)
     write(tmp_path, {**made, "identify": {**made["identify"], "is_reached": False}})
@@ -168,6 +179,7 @@ def test_a_robot_whose_motors_reach_less_is_written_with_limits_that_they_reach(
 
 def test_the_verdict_is_that_of_the_worst_step(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = products(tmp_path)
+    assert bring_up_content(tmp_path / PAGE, "arm", "usable", 1, "", {}).tables == ()  # nothing done, nothing shown
     write(tmp_path, {**made, "identify": {**made["identify"], "rank": 2, "reason": "3 of 4 parameters known"}})
     assert main(["bring-up", str(bench), "--out", str(tmp_path)]) == 0
     assert "verdict: usable with care (identify: 3 of 4 parameters known)" in capsys.readouterr().out
