@@ -59,6 +59,12 @@ class NumberTable:
     heads: tuple[str, ...]
     rows: tuple[NumberRow, ...]
 
+    @property
+    def source(self) -> tuple[Source, ...]:
+        """Where all rows came from, where that is the same for all."""
+        sources = {row.sources for row in self.rows}
+        return sources.pop() if len(sources) == 1 else ()
+
 
 @dataclass(frozen=True)
 class BringUpContent:
@@ -203,9 +209,10 @@ def _parameters(page: Path, product: Product) -> NumberTable:
     )
     note = (
         f"Base parameters in SI units, identified piece by piece until each σ is {percent(product['until'])} of its "
-        f"parameter, by {product['motion_s']:.0f} s of motion. model.html has them with all their verdicts."
+        f"parameter, or of what asks for 0.1 % of a joint's torque limit where the parameter is nearly zero, by "
+        f"{product['motion_s']:.0f} s of motion. model.html has them with all their verdicts."
     )
-    heads = ("parameter", "value", "σ", "σ over value [%]", "known")
+    heads = ("parameter", "value", "σ", "relative σ [%]", "known")
     return NumberTable("parameters", "What was identified", note, heads, rows)
 
 
