@@ -19,7 +19,7 @@ from drivers.absolute_encoder import MOTOR_KINDS, absolute_encoder
 from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
-from drivers.joint import SLOWEST, SMART_DRIVES, VOLTAGE_DRIVES, Joint
+from drivers.joint import SMART_DRIVES, VOLTAGE_DRIVES, Joint
 from drivers.rp2_adc import RoundRobinAdc
 from drivers.rp2_heartbeat import Heartbeat, brake_machine
 
@@ -233,8 +233,9 @@ class Board(Joint):
         return UartLine(uart, baud, self.period_us, driver=self._driver)
 
     def _make_bus(self):
-        """The half-duplex bus of a smart drive, with the pin that turns its transceiver round where it has one."""
-        baud = whole(self.config, "drive.baud", SLOWEST, 4000000, SLOWEST)
+        """The bus of a smart drive; where it is half duplex, with the pin that turns its transceiver round."""
+        slowest = SMART_DRIVES[self.config["drive"]["kind"]]
+        baud = whole(self.config, "drive.baud", slowest, 4000000, slowest)
         uart = self._make_uart("drive", baud, 256)
         if self.config["drive"].get("de") is None:
             return uart
@@ -249,7 +250,7 @@ class Board(Joint):
 
     def _make_drive(self, zero):
         config = self.config
-        kind = choice(config, "drive.kind", ("pwm_direction", "half_bridges", "analog", "uart", "dynamixel"))
+        kind = choice(config, "drive.kind", ("pwm_direction", "half_bridges", "analog", "uart") + tuple(SMART_DRIVES))
         frequency = whole(config, "drive.frequency_Hz", 5000, 100000, rp2_chip.FREQUENCY_HZ)
         if kind == "uart":
             from drivers.uart_drive import UartDrive

@@ -93,9 +93,9 @@ class Board:
         self._sent = 0
         self._drive = None
         if "drive" in config:
-            from drivers.dynamixel import Dynamixel
+            from drivers.smart_drive import smart_drive
 
-            self._drive = Dynamixel(Bus(), config)
+            self._drive = smart_drive(Bus(), config)
             self.facts.update(self._drive.facts)
 
     def disable(self):

@@ -10,7 +10,7 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.kinds import EMULATED as EMULATED
 from hil_tests.virtual_bench.kinds import QEMU as QEMU
 from hil_tests.virtual_bench.kinds import RP2040 as RP2040
-from hil_tests.virtual_bench.kinds import SERVOS, Variant
+from hil_tests.virtual_bench.kinds import SERVOS, VESC, Variant
 from hil_tests.virtual_bench.kinds import UNIX as UNIX
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file
 from hil_tests.virtual_bench.plant_variants import in_variant
@@ -65,7 +65,7 @@ class BoardEntry:
         brake_ms: engage and release time of brakes that it opens; of a chip they are in its wiring. None for brakes
             that hold whenever a motor has no power.
         module: the module it is built into, type and serial, as its config.json has it; None for none.
-        drive: the smart drive that is its motor and has all its sensors, one of SERVOS; None for none.
+        drive: the smart drive that is its motor and has all its sensors, one of SERVOS or a VESC; None for none.
     """
 
     node: int
@@ -364,7 +364,7 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
         drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
     )
     module = _module(table.table("module")) if table.has("module") else None
-    drive = table.text("drive", allowed=tuple(SERVOS)) if table.has("drive") else None
+    drive = table.text("drive", allowed=(*SERVOS, VESC)) if table.has("drive") else None
     if drive is not None and (on_foot or others):
         table.fault(f"drive = {drive!r} is for a board with one motor")
     table.finish()

@@ -5,12 +5,9 @@ tells of current and position is what the plant's sensors had when the packet ca
 """
 
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-import numpy as np
-
-from hil_tests.virtual_bench.board import TICK_IN
+from hil_tests.virtual_bench.smart_drive import Present
 
 _HEAD = b"\xff\xff\xfd\x00"
 _BROADCAST = 0xFE
@@ -25,19 +22,8 @@ _CURRENT, _VELOCITY, _POSITION, _VOLTAGE, _TEMPERATURE = 126, 128, 132, 144, 146
 _SIZE, _EEPROM, _READ_ONLY = 147, 64, 120  # registers in all; below and from which on they are so
 _WATCHDOG_S = 0.02  # a count of the watchdog
 _BITTEN = 0xFF
-_MIDDLE = 2**15  # of the sum of a tick's converter samples
 _CURRENT_CONTROL = 0
 _DEFAULTS = {_FIRMWARE: 46, _RETURN_DELAY: 250, _MODE: 3, _STATUS_LEVEL: 2}
-
-
-@dataclass(frozen=True)
-class Present:
-    """What a servo's sensors have: current [A], position [counts], supply [V] and temperature [degC]."""
-
-    current: float
-    position: int
-    supply: float
-    temperature: float
 
 
 class Dynamixel:
@@ -91,6 +77,10 @@ class Dynamixel:
         if not self.torque_is_on or self._memory[_MODE] != _CURRENT_CONTROL:
             return 0.0
         return struct.unpack_from("<h", self._memory, GOAL_CURRENT)[0] * self.unit
+
+    def outputs(self, _enable: int) -> tuple[int, float]:
+        """Whether its motor has power, and the current that it is asked for [A]."""
+        return int(self.torque_is_on), self.goal_current
 
     def see(self, present: Present) -> None:
         """Let its sensors have these values."""
@@ -182,42 +172,6 @@ class Dynamixel:
         body = stuffed(parameters)
         packet = _HEAD + struct.pack("<BHBB", self.number, len(body) + 4, _STATUS, error) + body
         return packet + struct.pack("<H", crc16(packet))
-
-
-class BoardsServo:
-    """A servo at the bus of an emulated board: it sees what the plant's sensors give that board, which does not.
-
-    Args:
-        servo: as it comes from the factory.
-        facts: what the counts of the plant's sensors are, as registers of a board with sensors of its own.
-    """
-
-    def __init__(self, servo: Dynamixel, facts: Mapping[str, int]) -> None:
-        """Wait for the first tick."""
-        self.servo = servo
-        self.hear = servo.hear
-        self._facts = facts
-        self._position = self._count = -1
-
-    def begin_tick(self, message: bytes) -> None:
-        """Let the servo see the sensors of a tick's message (TICK_IN), and the time since the one before pass."""
-        facts, inputs = self._facts, np.frombuffer(message, TICK_IN, 1)[0]
-        count = int(inputs["motor_count"])
-        if self._count < 0:
-            self._position = int(inputs["link_count"])
-        else:
-            self._position += (count - self._count + 2**15) % 2**16 - 2**15
-        self._count = count
-        current = int(inputs["adc"][0].sum()) - _MIDDLE - facts["current.zero"]
-        kelvin = 1e-6 * facts["temperature.scale"] * (int(inputs["temperature"]) - facts["temperature.zero"])
-        supply = 1e-6 * facts["voltage.scale"] * int(inputs["bus_voltage"])
-        self.servo.see(Present(1e-9 * facts["current.scale"] * current, self._position, supply, kelvin - 273.15))
-        self.servo.wait(1e-6 * facts["board.tick_period"])
-
-    @property
-    def outputs(self) -> tuple[tuple[int], tuple[int]]:
-        """Power and current [mA] that the servo gives its motor, as an `Answer` has them."""
-        return (int(self.servo.torque_is_on),), (round(1e3 * self.servo.goal_current),)
 
 
 def _packets(data: bytes) -> Iterator[bytes]:

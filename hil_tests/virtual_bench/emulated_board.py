@@ -102,9 +102,8 @@ class Servo(Protocol):
         """Answer what the board says on the bus."""
         ...
 
-    @property
-    def outputs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Power and current [mA] that it gives its motor."""
+    def outputs(self, enable: int) -> tuple[int, int]:
+        """Power and current [mA] that it gives its motor, of a board that has its ENABLE so."""
         ...
 
 
@@ -237,7 +236,8 @@ class EmulatedBoard:
         while len(message) < size + sent:
             message = self._read(message, size + sent)
         if self._servo is not None:  # what the board said to it is what counts
-            enable, command = self._servo.outputs
+            power, current = self._servo.outputs(enable[0])
+            enable, command = (power,), (current,)
         return Answer(enable, command, message[size:])
 
     def close(self) -> None:

@@ -7,15 +7,17 @@ from typing import Any
 
 from hil_tests.virtual_bench.bench_file import BAUD, QEMU, RP2040, BoardEntry
 from hil_tests.virtual_bench.board import Board
-from hil_tests.virtual_bench.dynamixel import BoardsServo, Dynamixel
+from hil_tests.virtual_bench.dynamixel import Dynamixel
 from hil_tests.virtual_bench.emulated_board import EmulatedBoard, find_interpreter, prepare_flash
 from hil_tests.virtual_bench.errors import BoardStartError
-from hil_tests.virtual_bench.kinds import SERVOS
+from hil_tests.virtual_bench.kinds import SERVOS, VESC
 from hil_tests.virtual_bench.plant_file import PowerTruth
 from hil_tests.virtual_bench.qemu import Qemu, find_qemu
 from hil_tests.virtual_bench.qemu_board import QemuBoard
 from hil_tests.virtual_bench.rp2040.board import Rp2040, Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
+from hil_tests.virtual_bench.smart_drive import DriveOfBoard
+from hil_tests.virtual_bench.vesc import Vesc
 from jointbench.bench.flash import Image, build_image, factory_files
 from jointbench.errors import FlashError
 
@@ -48,8 +50,10 @@ class Emulators:
             return Rp2040Board(self._rp2040, folder, self._files(self._rp2040_image, config, entry.program), config)
         servo = None
         if entry.drive is not None:
-            servo = BoardsServo(Dynamixel(entry.node, *SERVOS[entry.drive]), config["facts"])
-            config = config | {"drive": {"kind": "dynamixel", "id": entry.node}}
+            is_vesc = entry.drive == VESC
+            drive = Vesc() if is_vesc else Dynamixel(entry.node, *SERVOS[entry.drive])
+            servo = DriveOfBoard(drive, config["facts"])
+            config = config | {"drive": {"kind": "vesc" if is_vesc else "dynamixel", "id": entry.node}}
         prepare_flash(folder, config, entry.program)
         return EmulatedBoard(self._interpreter, folder, len(entry.motors), servo=servo)
 

@@ -13,5 +13,6 @@ Variant = Literal["frictionless", "unmodelled", "published"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 """Makes of a plant beside its usual one; `variants.in_variant` says what they are."""
 
+VESC = "VESC"
 # Dynamixels by their names: model number, current of a count [A], counts that their current is limited to.
 SERVOS = {"XM430-W350": (1020, 2.69e-3, 1193), "XM540-W270": (1120, 2.69e-3, 2047), "XL330-M288": (1200, 1.0e-3, 1750)}

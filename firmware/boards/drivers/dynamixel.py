@@ -1,8 +1,6 @@
 """A Dynamixel of the X series in current control mode: a joint's drive, encoder and current sensor at a bus.
 
-Protocol 2.0 (docs/boards.md, smart drives, has the circuit). After each tick's work the board writes the goal current
-and asks for the present current, position, voltage and temperature, which the next tick's sample takes: they are of up
-to a tick before.
+Protocol 2.0 (docs/boards.md, smart drives, has the circuit).
 
     FF FF FD 00  id  length, 2 bytes  instruction  parameters  CRC-16, 2 bytes
 
@@ -13,7 +11,6 @@ While the motor has no power "off" is written in each tick. The servo's bus watc
 last packet, the shortest time that it knows.
 """
 
-from array import array
 from time import sleep_us
 
 import micropython
@@ -21,14 +18,10 @@ from micropython import const
 
 from drivers.configuration import whole
 from drivers.errors import SensorFault, WiringError
-from drivers.failures import Failures
+from drivers.smart_drive import BUFFER, SmartDrive
 from jointboard import rooms
 
-CHANNELS = const(0x873)  # bits of the fact board.channels: no torque, and no encoder beside the motor's
 COUNTS = const(4096)  # of its encoder in a turn of the horn
-ZERO = const(2048)  # of a converter whose 16 samples a tick's inputs would have
-TOP = const(4095)
-BUFFER = const(256)  # bytes of the bus, each way
 
 # Instructions, and registers of the control table.
 READ = const(2)
@@ -58,29 +51,19 @@ UNITS_uA = {
 
 GOAL_AT = const(10)  # of the goal's two bytes in their packet
 GOAL_CRC = const(12)
-NOTHING = const(-1)  # what take() has found beside a length
+NOTHING = const(-1)  # as smart_drive.py has them; here beside a length, and an error times 256
 BROKEN = const(-2)
-ANSWER_US = const(20000)  # that a servo is waited for at boot
-LOOK_US = const(250)
 STATUS_US = const(1500)  # it waits for up to 0.5 ms before it answers, as it comes from the factory
 
 
-class Dynamixel:
-    """command(mA) and off() of a drive, measure(inputs) of all sensors.
-
-    Args: the bus, with any(), readinto(into, most) and write(data, count); config.json.
-    Raises WiringError or SensorFault when at the bus there is no servo that could be a joint's.
-    """
+class Dynamixel(SmartDrive):
+    """Raises WiringError or SensorFault when at the bus there is no servo that could be a joint's."""
 
     def __init__(self, bus, config):
-        self._bus, self._config = bus, config
         self.node = node = whole(config, "drive.id", 0, 252, 1)
-        self._in = rooms.buffer(BUFFER)
+        super().__init__(bus, config, "Dynamixel %d" % node)
         self._answer = rooms.buffer(BUFFER)
-        self._present = array("i", [0] * 4)  # current, position, 0.1 V, degC
-        self._failures = Failures("Dynamixel %d" % node)
         self._is_on = False
-        self._asked = self._failed = False
         ask = packet(node, READ, PRESENT, bytes((PRESENT_SIZE, 0)))
         # A servo that lost its supply for a moment has forgotten its watchdog: it is told again at each switching on.
         start = packet(node, WRITE, WATCHDOG, SHORTEST) + packet(node, WRITE, STATUS_LEVEL, ONLY_READS)
@@ -98,7 +81,7 @@ class Dynamixel:
         self._write(TORQUE, b"\0")
         model = self._read(MODEL, 2)
         number = model[0] | model[1] << 8
-        unit = whole(config, "drive.unit_uA", 500, 10000, UNITS_uA.get(number, 0))
+        self.unit_uA = unit = whole(config, "drive.unit_uA", 500, 10000, UNITS_uA.get(number, 0))
         if not unit:
             raise WiringError(
                 "config.json: the Dynamixel %d is model %d, which is not known to control its current; known are %s. "
@@ -118,99 +101,65 @@ class Dynamixel:
         self._write(WATCHDOG, SHORTEST)
         limit = self._read(CURRENT_LIMIT, 2)
         self.limit = limit[0] | limit[1] << 8  # a goal beyond it is not taken at all
-        self.unit_uA = unit
         self._gain = (1000 << 15) // unit
         self._read(PRESENT, PRESENT_SIZE)
-        present(self._present, self._answer)
+        present(self.kept, self._answer)
 
     @property
     def facts(self):
-        """Registers that say what its counts are, and what it can give, beside those of config.json."""
-        most = self._config.get("facts", {}).get("hard.current", 32000)
-        return {
-            "board.channels": CHANNELS, "current.scale": self.unit_uA * 1000 // 16, "current.zero": 0,
-            "drive.ratio": 1000, "encoder.motor_counts": COUNTS, "encoder.link_counts": COUNTS,
-            "encoder.capture_clock": 0, "voltage.scale": 100000, "temperature.scale": 1000000, "temperature.zero": -273,
-            "hard.current": min(most, self.limit * self.unit_uA // 1000),
-        }  # fmt: skip
+        """Registers that say what its counts are, and what it can give."""
+        more = {"voltage.scale": 100000, "temperature.scale": 1000000, "temperature.zero": -273}
+        return self.facts_of(COUNTS, 1000 * self.unit_uA, self.limit * self.unit_uA // 1000, **more)
 
     def command(self, current_mA):
         if not self._is_on:
             self._is_on = True
-            self._asked = False  # in this tick there is no time for it: the last values stand
-            self._bus.write(self._start, len(self._start))
+            self.asked = False  # in this tick there is no time for it: the last values stand
+            self.bus.write(self._start, len(self._start))
             return
         set_goal(self._go, current_mA, self._gain, self.limit)
-        self._asked = True
-        self._bus.write(self._go, len(self._go))
+        self.asked = True
+        self.bus.write(self._go, len(self._go))
 
     def off(self):
         self._is_on = False
-        if self._failed:  # after a loss of its supply it answers writes, too, while the board goes on to talk
-            self._failed = self._asked = False
-            self._bus.write(self._again, len(self._again))
+        if self.failed:  # after a loss of its supply it answers writes, too, while the board goes on to talk
+            self.failed = self.asked = False
+            self.bus.write(self._again, len(self._again))
             return
-        self._asked = True
-        self._bus.write(self._rest, len(self._rest))
+        self.asked = True
+        self.bus.write(self._rest, len(self._rest))
 
-    def apply(self, outputs):
-        """Of a board without an ENABLE of its own: all that a tick's outputs ask for."""
-        if word(outputs, 1):
-            self.command(word(outputs, 2))
-        else:
-            self.off()
+    def take(self, count):
+        found = take(self.received, count, self.node, self._answer)
+        if found != PRESENT_SIZE:
+            return found if found else BROKEN
+        present(self.kept, self._answer)
+        return 0
 
-    def measure(self, inputs):
-        """Put what the servo told since the last tick; the values before stand in for what did not come whole."""
-        found = self._take()
-        if self._asked:
-            self._asked = False
-            if found == PRESENT_SIZE:
-                self._failures.none()
-                present(self._present, self._answer)
-                show(inputs, self._present)
-                return
-            self._failed = True
-            if found == NOTHING:
-                self._failures.one("no answer", 0)
-            elif found > 0 and found & ALERT << 8:
-                self._failures.one("it has shut itself down, its register 70 says why; status error", found >> 8)
-            else:
-                self._failures.one("no whole answer; status error", found >> 8 & 0xFF)
-        show(inputs, self._present)
-
-    def _take(self):
-        """What take() finds in the bytes that came since it last looked."""
-        count = self._bus.any()
-        if count:
-            count = self._bus.readinto(self._in, min(count, BUFFER)) or 0
-        return take(self._in, count, self.node, self._answer)
+    def explain(self, found):
+        if found & ALERT << 8:
+            return "it has shut itself down, its register 70 says why; status"
+        return "a status of %d bytes with error %d" % (found & 0xFF, found >> 8)
 
     def _read(self, register, size):
         """Raises SensorFault when no answer comes."""
         data = packet(self.node, READ, register, bytes((size, 0)))
         for _ in range(3):
-            self._bus.write(data, len(data))
-            if self._wait() == size:
+            self.bus.write(data, len(data))
+            found = self.wait()
+            if found == size or (not found and size == PRESENT_SIZE):
                 return bytes(self._answer[:size])
         raise SensorFault(
-            "Dynamixel %d does not answer: check its supply, its id, its baud rate and the wires at drive.tx and "
-            "drive.rx" % self.node
+            "%s does not answer: check its supply, its id, its baud rate and the wires at drive.tx and drive.rx"
+            % self.name
         )
 
     def _write(self, register, value):
         data = packet(self.node, WRITE, register, value)
-        self._bus.write(data, len(data))
+        self.bus.write(data, len(data))
         sleep_us(STATUS_US)
-        self._take()  # the status of a servo that answers writes, too
-
-    def _wait(self):
-        for _ in range(ANSWER_US // LOOK_US):
-            found = self._take()
-            if found != NOTHING:
-                return found
-            sleep_us(LOOK_US)
-        return NOTHING
+        self.look()  # the status of a servo that answers writes, too
 
 
 def packet(node, instruction, register, parameters):
@@ -236,12 +185,6 @@ def crc16(_data, start: int, end: int) -> int:
             bit += 1
         k += 1
     return crc
-
-
-@micropython.viper
-def word(_block, index: int) -> int:
-    block = ptr32(_block)
-    return block[index]
 
 
 @micropython.viper
@@ -300,34 +243,13 @@ def take(_data, count: int, node: int, _answer) -> int:
 
 
 @micropython.viper
-def present(_present, _answer):
+def present(_kept, _answer):
     """Current, position, voltage and temperature out of the registers from PRESENT on."""
-    kept = ptr32(_present)
+    kept = ptr32(_kept)
     told = ptr8(_answer)
     current = told[0] | told[1] << 8
     kept[0] = current - ((current & 0x8000) << 1)
     kept[1] = told[6] | told[7] << 8 | told[8] << 16 | told[9] << 24
-    kept[2] = told[18] | told[19] << 8
-    kept[3] = told[20]
-
-
-@micropython.viper
-def show(_inputs, _present):
-    """Put them where a tick looks for a converter's samples, supply and temperature."""
-    words = ptr32(_inputs)
-    samples = ptr16(_inputs)
-    kept = ptr32(_present)
-    count = ZERO + kept[0]
-    if count < 0:
-        count = 0
-    if count > TOP:
-        count = TOP
-    k = 16
-    while k < 32:
-        samples[k] = count
-        samples[k + 16] = ZERO
-        k += 1
-    words[4] = kept[1] & 0xFFFF
-    words[5] = kept[1] & (COUNTS - 1)  # it is absolute within a turn
-    words[6] = kept[2]
-    words[7] = kept[3]
+    kept[2] = kept[1] & (COUNTS - 1)
+    kept[3] = told[18] | told[19] << 8
+    kept[4] = told[20]

@@ -21,8 +21,8 @@ INPUTS = const(120)
 OUTPUTS = const(12)
 SOFTWARE = const(3)  # encoder_source
 TRIES = const(8)
-SMART_DRIVES = ("dynamixel",)  # with sensors and a current loop of their own
-SLOWEST = const(1000000)  # baud of their bus: 0.7 ms for a tick's packets
+# With sensors and a current loop of their own: the least baud of their bus, for a tick's packets in 0.7 ms.
+SMART_DRIVES = {"dynamixel": 1000000, "vesc": 460800}
 VOLTAGE_DRIVES = ("pwm_direction", "half_bridges")
 MOST_MISSED = const(5)  # ticks for which a voltage may stand: what current it drives nobody looks at meanwhile
 
@@ -94,11 +94,11 @@ class Joint:
 
     def begin_at_a_smart_drive(self, bus, line, sync_pin, **irq):
         """Of a board whose motor is a smart drive at this bus, which measures all there is: all of its start."""
-        from drivers.dynamixel import Dynamixel
+        from drivers.smart_drive import smart_drive
 
         self.adc, self.encoder_source = (0, 0, 0), SOFTWARE
-        self._adc = self.drive = servo = Dynamixel(bus, self.config)
-        self.facts.update(servo.facts)
+        self._adc = self.drive = drive = smart_drive(bus, self.config)
+        self.facts.update(drive.facts)
         self.begin(line, None, None, sync_pin, **irq)
 
     def add_sensors(self, registers):

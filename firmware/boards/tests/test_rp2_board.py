@@ -9,7 +9,8 @@ import pytest
 from firmware.boards.tests.simulated_rp2040 import WATCHDOG, Chip
 from firmware.boards.tests.test_board_files import examples
 from firmware.boards.tests.simulated_rp2040 import CLOCK_HZ
-from hil_tests.virtual_bench.dynamixel import Dynamixel, Present
+from hil_tests.virtual_bench.dynamixel import Dynamixel
+from hil_tests.virtual_bench.smart_drive import Present
 
 ENABLE, PWM, DIRECTION, SYNC, A = 22, 16, 17, 14, 6
 UART1_DIVISOR = 0x40038024
@@ -304,6 +305,7 @@ def test_a_servo_is_motor_and_sensors(
     }  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     load("configuration").FILE = str(tmp_path / "config.json")
+    load("smart_drive")
     load("dynamixel")
     load("rp2_driver_enable")
     board = load("board").Board()

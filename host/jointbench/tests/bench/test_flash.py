@@ -29,7 +29,9 @@ def test_an_image_of_sources_holds_the_package_and_its_board_file() -> None:
     assert image.files["jointboard/schema.bin"] == (FIRMWARE / "jointboard" / "schema.bin").read_bytes()
     assert not [name for name in image.files if "pycache" in name]
     drivers = {name.removeprefix("drivers/") for name in image.files if name.startswith("drivers/")}
-    assert drivers == {"__init__.py", "configuration.py", "dynamixel.py", "errors.py", "failures.py"}  # that it imports
+    assert drivers == {
+        "__init__.py", "configuration.py", "dynamixel.py", "errors.py", "failures.py", "smart_drive.py", "vesc.py"
+    }  # that it imports  # fmt: skip
     assert (image.board, image.mpy, image.architecture) == ("unix", None, None)
     assert image.schema_hash == schema_hash()
 

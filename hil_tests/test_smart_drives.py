@@ -1,7 +1,8 @@
-"""A Dynamixel as a joint: the emulated one against its maker's library, and boards that have one as their motor."""
+"""Smart drives as joints: emulated ones against their makers' libraries, and boards that have one as their motor."""
 
 import os
 import pty
+import re
 import shutil
 import struct
 import threading
@@ -17,9 +18,11 @@ import jointbench as jb
 from firmware.boards.tests.interpreter import ALLOCATED, BOARDS, run
 from firmware.tests.driver import BoardProcess, Outputs, flash, play, swing
 from hil_tests.link_helpers import HERE
-from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.dynamixel import GOAL_CURRENT, TORQUE, WATCHDOG, Dynamixel, Present, crc16
+from hil_tests.virtual_bench import vesc, virtual_bench
+from hil_tests.virtual_bench.dynamixel import GOAL_CURRENT, TORQUE, WATCHDOG, Dynamixel, crc16
 from hil_tests.virtual_bench.kinds import SERVOS
+from hil_tests.virtual_bench.smart_drive import Present, SmartDrive
+from hil_tests.virtual_bench.vesc import Vesc
 from jointbench.bench import open_bench
 from jointbench.recording import Recorder, open_run
 from jointwire import MessageType, Refusal, State, Trip, decode_samples
@@ -120,7 +123,7 @@ class Bus:
     def write(self, data, count):
         sent.extend(bytes(data[:count]))
 d.Dynamixel._set_up = lambda self, config: None
-servo = d.Dynamixel(Bus(), {"drive": {"id": 7}})
+servo = d.Dynamixel(Bus(), {"drive": {"id": 7, "kind": "dynamixel"}})
 servo._gain, servo.limit = (1000 << 15) // 2690, 1193
 servo.command(0)
 servo.command(-2000)
@@ -131,14 +134,18 @@ answer = [list(sent), d.crc16(b"123456789", 0, 9)]
     assert check == crc16(b"123456789") == 0xFEE8
 
 
-def test_a_tick_at_a_servo_takes_no_memory(servo: Dynamixel) -> None:
-    """Power on or off, with an answer that is whole, echoed, or not there."""
+def test_a_tick_at_a_drive_takes_no_memory(servo: Dynamixel) -> None:
+    """Power on or off, with an answer that is whole, or echoed as well."""
     servo.hear(_write(68, b"\x01"))
-    whole = servo.hear(_read(126, 21))
+    whole, echo = servo.hear(_read(126, 21)), _read(126, 21)
+    drive = Vesc()
+    drive.see(PRESENT)
+    told = drive.hear(VESC_ASK)
     program = (
         ALLOCATED
         + """
-from drivers import dynamixel as d
+from drivers import dynamixel, vesc
+import struct
 class Bus:
     answer = b""
     def any(self):
@@ -149,30 +156,37 @@ class Bus:
         return len(self.answer)
     def write(self, data, count):
         pass
-d.Dynamixel._set_up = lambda self, config: None
+dynamixel.Dynamixel._set_up = lambda self, config: None
 bus = Bus()
-servo = d.Dynamixel(bus, {"drive": {"id": 3}})
+servo = dynamixel.Dynamixel(bus, {"drive": {"id": 3}})
 servo._gain, servo.limit = 1000, 1193
+bus.answer = bytes(told)
+drive = vesc.Vesc(bus, {"drive": {}})
 inputs = bytearray(128)
 outputs = bytearray(12)
-def tick():
-    servo.measure(inputs)
-    servo.apply(outputs)
-bytes_taken = []
-for power in (0, 1):
-    outputs[4] = power
-    for answer in (bytes(whole), bytes(echo) + bytes(whole)):
-        bus.answer = answer
-        bytes_taken.append(allocated(tick))
-import struct
-answer = [bytes_taken, struct.unpack_from("<4i16H", inputs, 16)]
+bytes_taken, shown = [], []
+for one, answers in ((servo, (bytes(whole), bytes(echo) + bytes(whole))), (drive, (bytes(told), bytes(told)))):
+    def tick():
+        one.measure(inputs)
+        one.apply(outputs)
+    for power in (0, 1):
+        outputs[4] = power
+        for bus.answer in answers:
+            bytes_taken.append(allocated(tick))
+    shown.append(struct.unpack_from("<4i16H", inputs, 16))
+answer = [bytes_taken, shown]
 """
     )
-    taken, (count, link, supply, temperature, *samples) = run(program, whole=list(whole), echo=list(_read(126, 21)))
-    assert taken == [0, 0, 0, 0]
-    assert (count, link) == (PRESENT.position & 0xFFFF, PRESENT.position % COUNTS)
-    assert (supply, temperature) == (120, 31)
-    assert samples == [2048 - 1] * 16
+    taken, shown = run(program, whole=list(whole), echo=list(echo), told=list(told))
+    assert taken == [0] * 8
+    within = PRESENT.position % vesc.COUNTS
+    places = ((PRESENT.position & 0xFFFF, PRESENT.position % COUNTS, 120, 31), (within, within, 120, 310))
+    for (*place, current), expected, count in zip([(*row[:4], row[4:]) for row in shown], places, (-1, 0), strict=True):
+        assert tuple(place) == expected
+        assert current == [2048 + count] * 16  # -2.69 mA are a count of the one, and none of the other
+
+
+VESC_ASK = vesc.packet(struct.pack(">BI", 50, 0x18122))
 
 
 def _packet(instruction: int, parameters: bytes) -> bytes:
@@ -214,12 +228,12 @@ class ServoBoard(BoardProcess):
         return status
 
 
-def start(folder: Path, hear: Callable[[bytes], bytes], **drive: Any) -> ServoBoard:
-    """The firmware with servo 3 as its motor."""
+def start(folder: Path, hear: Callable[[bytes], bytes], kind: str = "dynamixel", **drive: Any) -> ServoBoard:
+    """The firmware with this drive, if a servo the third, as its motor."""
     flash(folder)
     shutil.copytree(BOARDS / "drivers", folder / "drivers", ignore=shutil.ignore_patterns("__pycache__"))
     config = (folder / "config.json").read_text(encoding="utf-8")
-    added = ', "drive": {"kind": "dynamixel", "id": 3' + "".join(f', "{key}": {drive[key]}' for key in drive) + "}}"
+    added = f', "drive": {{"kind": "{kind}", "id": 3' + "".join(f', "{key}": {drive[key]}' for key in drive) + "}}"
     (folder / "config.json").write_text(config[:-1] + added, encoding="utf-8")
     return ServoBoard(folder, hear)
 
@@ -229,6 +243,17 @@ def board(tmp_path: Path, servo: Dynamixel) -> Iterator[ServoBoard]:
     board = start(tmp_path, servo.hear)
     board.run(1)
     yield board
+    board.close()
+
+
+@pytest.fixture(params=["dynamixel", "vesc"])
+def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[ServoBoard, Dynamixel | Vesc]]:
+    """A board with a drive of each make."""
+    drive = Dynamixel(3) if request.param == "dynamixel" else Vesc()
+    drive.see(PRESENT)
+    board = start(tmp_path, drive.hear, request.param)
+    board.run(1)
+    yield board, drive
     board.close()
 
 
@@ -246,40 +271,42 @@ def test_a_board_sets_up_a_servo_as_it_comes_from_the_factory(board: ServoBoard,
     assert "link_position" not in samples
 
 
-def test_it_plays_by_the_servos_current(board: ServoBoard, servo: Dynamixel) -> None:
-    """A motor of 20 counts/tick² an ampere follows; what it is told is what the board asks for, in counts."""
-    mover = moved(board, servo)
+def test_it_plays_by_the_drives_current(driven: tuple[ServoBoard, Dynamixel | Vesc]) -> None:
+    """What the drive is told is what the board asks for, in the drive's counts; STOP takes it away."""
+    board, drive = driven
+    mover = moved(board, drive)
     play(board)
     for _ in range(40):
         outputs = board.run(1)
-        assert servo.torque_is_on == bool(outputs.enable)
-        assert servo.goal_current == pytest.approx(1e-3 * mover.asked_mA, abs=1.35e-3)
-    assert board.state in (State.RUNNING, State.DONE)
+        assert drive.outputs(outputs.enable)[0] == outputs.enable
+        assert drive.outputs(1)[1] == pytest.approx(1e-3 * mover.asked_mA, abs=1.35e-3)
+    assert board.state is State.RUNNING
     board.request(MessageType.STOP)
     board.run(2)
-    assert not servo.torque_is_on
+    assert drive.outputs(0) == (0, 0.0)
 
 
 class Mover:
     """A motor of 1 count/tick² an ampere behind a servo's current, tick by tick."""
 
-    def __init__(self, servo: Dynamixel) -> None:
-        self._servo = servo
+    def __init__(self, drive: SmartDrive) -> None:
+        self._drive = drive
         self.asked_mA = 0
         self.position = self.velocity = 0.0
 
     def __call__(self, outputs: Outputs) -> int:
         self.asked_mA = outputs.command_mA if outputs.enable else 0
-        self.velocity += self._servo.goal_current
+        current = self._drive.outputs(outputs.enable)[1]
+        self.velocity += current
         self.position += self.velocity
-        self._servo.see(Present(self._servo.goal_current, round(self.position), 12.0, 30.0))
-        self._servo.wait(1e-3)
+        self._drive.see(Present(current, round(self.position), 12.0, 30.0))
+        self._drive.wait(1e-3)
         return 0
 
 
-def moved(board: ServoBoard, servo: Dynamixel) -> Mover:
-    """A motion of 100 counts in 0.26 s, loaded into a board whose servo moves something."""
-    board.plant = mover = Mover(servo)
+def moved(board: ServoBoard, drive: SmartDrive) -> Mover:
+    """A motion of 100 counts in 0.26 s, loaded into a board whose drive moves something."""
+    board.plant = mover = Mover(drive)
     board.run(2)
     for name, value in SERVO.items():
         assert board.write(name, value) is Refusal.OK
@@ -287,27 +314,32 @@ def moved(board: ServoBoard, servo: Dynamixel) -> Mover:
     return mover
 
 
-@pytest.mark.parametrize("way", ["silent", "shut down", "garbled"])
-def test_a_servo_that_vanishes_is_named_and_its_torque_goes(board: ServoBoard, servo: Dynamixel, way: str) -> None:
-    """In four ticks by the board, and after 20 ms by the servo's own watchdog where nothing reaches it any more."""
-    moved(board, servo)
+@pytest.mark.parametrize("way", ["silent", "stopped by itself", "garbled"])
+def test_a_drive_that_vanishes_is_named_and_its_motor_off(
+    driven: tuple[ServoBoard, Dynamixel | Vesc], way: str
+) -> None:
+    """In five ticks by the board, and by the drive's own timeout of 20 ms where nothing reaches it any more."""
+    board, drive = driven
+    moved(board, drive)
     play(board)
     board.run(20)
-    assert servo.torque_is_on
-    hears = servo.hear
+    assert drive.outputs(1)[0] == 1
+    hears = drive.hear
     if way == "silent":
         board.hear = lambda _: b""
     elif way == "garbled":
         board.hear = lambda heard: hears(heard)[:-1]
+    elif isinstance(drive, Dynamixel):
+        drive.shut_down(0x20)
     else:
-        servo.shut_down(0x20)
+        drive.fault = 4
     board.run(5)
     assert board.state == State.FAULT
     assert [frame.body.trip for frame in board.of(MessageType.FAULT)] == [Trip.HARDWARE]
-    assert "Dynamixel 3: 3 bad readings in a row" in board.errors
+    name = "Dynamixel 3" if isinstance(drive, Dynamixel) else "VESC"
+    assert f"{name}: 3 bad readings in a row" in board.errors
     board.run(20)
-    assert servo.goal_current == 0.0
-    assert servo.torque_is_on == (way == "silent")  # it was told nothing
+    assert drive.outputs(0)[1] == 0.0
 
 
 def test_a_servo_that_lost_its_supply_is_told_all_again_before_it_moves(board: ServoBoard, servo: Dynamixel) -> None:
@@ -340,10 +372,51 @@ def test_a_board_without_a_servo_that_could_be_a_joints_says_why(
     board.close()
 
 
+def test_a_board_without_a_vesc_says_so(tmp_path: Path) -> None:
+    board = start(tmp_path, lambda _: b"", "vesc")
+    assert board.process.wait(20) != 0
+    assert "VESC does not answer: check its supply, its baud rate (UART app)" in board.errors
+    board.close()
+
+
+def test_a_vesc_turns_on_over_the_end_of_its_turn(tmp_path: Path) -> None:
+    """Its position is within a turn; the board's goes on."""
+    drive = Vesc()
+    drive.see(Present(0.0, vesc.COUNTS - 3, 12.0, 30.0))
+    board = start(tmp_path, drive.hear, "vesc")
+    board.run(1)
+    assert board.write("stream.always", 1) is Refusal.OK
+    for ahead in range(-3, 140):
+        drive.see(Present(0.0, vesc.COUNTS + 100 * ahead, 12.0, 30.0))
+        board.run(1)
+    positions = [frame for frame in board.of(MessageType.DATA)]
+    columns = decode_samples(positions[-1]).columns["motor_position"]
+    assert columns[-1] - columns[0] == 100 * (len(columns) - 1)
+    board.close()
+
+
+def bench_of(make: str, folder: Path) -> Path:
+    """The arm of servos with these, or with VESCs in their places, whose encoders have more counts."""
+    if make == "Dynamixel":
+        return BENCH
+    plant = (HERE / "virtual_bench" / "plants" / "dynamixel6.toml").read_text(encoding="utf-8")
+    (folder / "plant.toml").write_text(plant.replace("_counts = 4096", f"_counts = {vesc.COUNTS}"), encoding="utf-8")
+    bench = re.sub(r'drive = ".*"', 'drive = "VESC"', BENCH.read_text(encoding="utf-8"))
+    bench = bench.replace("robots/", f"{BENCH.parent}/robots/").replace(
+        "../virtual_bench/plants/dynamixel6.toml", "plant.toml"
+    )
+    (folder / "bench.toml").write_text(bench, encoding="utf-8")
+    return folder / "bench.toml"
+
+
 @pytest.mark.slow
-def test_an_arm_of_servos_is_identified_by_default(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", ["Dynamixel", "VESC"])
+def test_an_arm_of_smart_drives_is_identified_by_default(tmp_path: Path, make: str) -> None:
     """Its first three joints; encoders of 4096 counts a turn of the joint leave the cut-off to prediction."""
-    with virtual_bench(BENCH, seed=1, out=tmp_path / "sim", modules=3) as live, open_bench(live) as bench:
+    with (
+        virtual_bench(bench_of(make, tmp_path), seed=1, out=tmp_path / "sim", modules=3) as live,
+        open_bench(live) as bench,
+    ):
         bench.connect()
         bench.configure()
         runs = list[Path]()
@@ -356,7 +429,8 @@ def test_an_arm_of_servos_is_identified_by_default(tmp_path: Path) -> None:
             assert ledger is not None
             assert ledger.samples_lost == 0
     model = jb.fit(runs[0])
-    assert 5.0 < model.figures["cutoffs_chosen"][0] < 60.0
+    if make == "Dynamixel":
+        assert 5.0 < model.figures["cutoffs_chosen"][0] < 60.0
     validation = jb.validate(model, runs[1])
     # A step of 1.5 mrad lets a servo of 100 N·m/rad ask for 0.15 N·m, which all rows have; at 200 Hz, what boards'
     # recordings have by default, the model errs by half of the torque.
