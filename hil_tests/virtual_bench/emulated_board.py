@@ -82,8 +82,8 @@ def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = N
         if program is None:
             write_factory(folder, image, config)
             return
-        (folder / "jointboard").mkdir(parents=True)
         for name, content in image.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         shutil.copyfile(program, folder / "main.py")
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
