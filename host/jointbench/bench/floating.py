@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.bench.client import RegisterName
+from jointbench.bench.gate import plan_move
 from jointbench.bench.playback import (
     FAULT_FRAME_US,
     RESET,
@@ -153,7 +154,7 @@ def float_boards(
         BoardFault: a board tripped, started again, or heard nothing from this host for float.timeout.
         BoardRefused: a board refused a table, to arm, or to start.
         BoardLost, BoardSilent: a board is gone, or says nothing any more.
-        ExcitationError: the robot stands on a foot, and would fall.
+        ExcitationError: the robot stands on a foot, and would fall; or a joint stands where the gate lets none move.
     """
     outcome = "finished"
     floats = [(k, board) for k, board in enumerate(bench.boards) if tables[k] is not None]
@@ -162,6 +163,7 @@ def float_boards(
         try:
             if bench.foot_boards:
                 raise ExcitationError(f"{bench.robot.name!r} stands on its feet and would fall if its joints floated")
+            _check_where_it_stands(bench)
             positions = _load(bench, tables, recorder)
             interrupt.check()
             _start(bench, floats, recorder)
@@ -181,6 +183,17 @@ def float_boards(
         finally:
             finish(bench, recorder, outcome)
             _restore(bench, before)
+
+
+def _check_where_it_stands(bench: Bench) -> None:
+    """Ask the gate for a motion that stays where the arm is: within all limits that hold now, and held by its motors.
+
+    Raises:
+        ExcitationError: a joint stands outside its window, or its weight takes more than is allowed.
+    """
+    stands = bench.positions()
+    step = bench.facts[0].tick_period * bench.facts[0].knot_ticks
+    bench.gate(stands).check(plan_move(bench.robot, stands, stands, step))
 
 
 def _load(bench: Bench, tables: Sequence[FloatTable | None], recorder: Sink | None) -> dict[int, int]:

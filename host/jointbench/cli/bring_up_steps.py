@@ -49,8 +49,10 @@ class Steps:
     """
 
     def __init__(self, file: BenchFile, options: argparse.Namespace, console: Console) -> None:
-        self.file, self.options, self.console = file, options, console
-        self.folder = Path(options.out or Path("runs") / f"{file.name}-bring-up")
+        self.file: BenchFile = file
+        self.options: argparse.Namespace = options
+        self.console: Console = console
+        self.folder: Path = Path(options.out or Path("runs") / f"{file.name}-bring-up")
         self.products: dict[str, dict[str, Any]] = {}
 
     @property

@@ -11,6 +11,7 @@ import pytest
 
 import jointbench
 from jointbench.arrays import Array
+from jointbench.bench import floating
 from jointbench.bench.gate import (
     Gate,
     PointToPoint,
@@ -301,7 +302,7 @@ def test_the_first_refusal_is_raised_and_the_others_counted(plan: Excitation) ->
 
 
 def test_a_board_is_armed_in_one_place_alone() -> None:
-    """Whoever plays comes through the gate: `Bench.play` asks it, and nothing else of the product arms."""
+    """Whoever moves comes through the gate: `Bench.play` asks it, and so does floating; nothing else arms."""
     host = Path(jointbench.__file__).parent
     arming = {
         path.relative_to(host).as_posix()
@@ -310,5 +311,7 @@ def test_a_board_is_armed_in_one_place_alone() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "arm"
     }
-    assert arming == {"bench/playback.py", "bench/board.py"}, "play what moves by Bench.play, which asks the gate"
+    asking = {"bench/playback.py", "bench/floating.py"}
+    assert arming == {"bench/board.py", *asking}, "play what moves by Bench.play, which asks the gate"
     assert "gate().check(trajectory)" in inspect.getsource(_Playback.load)
+    assert "gate(stands).check(" in inspect.getsource(floating)
