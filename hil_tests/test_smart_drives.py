@@ -366,7 +366,7 @@ def test_a_servo_that_lost_its_supply_is_told_all_again_before_it_moves(board: S
 def test_a_board_without_a_servo_that_could_be_a_joints_says_why(
     tmp_path: Path, servo_there: Dynamixel | None, drive: dict[str, int], said: str
 ) -> None:
-    board = start(tmp_path, servo_there.hear if servo_there else lambda _: b"", **drive)
+    board = start(tmp_path, servo_there.hear if servo_there else lambda _: b"", "dynamixel", **drive)
     assert board.process.wait(20) != 0
     assert said in board.errors
     board.close()

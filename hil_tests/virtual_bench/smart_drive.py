@@ -36,7 +36,7 @@ class SmartDrive(Protocol):
         """Let time pass."""
         ...
 
-    def outputs(self, enable: int) -> tuple[int, float]:
+    def outputs(self, enable: int, /) -> tuple[int, float]:
         """Whether its motor has power, of a board that has its ENABLE so, and the current that it is asked for [A]."""
         ...
 
