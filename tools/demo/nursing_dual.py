@@ -24,7 +24,7 @@ ASSUMED = (
     "The friction experiment is shown on one arm, and the teeth that spoil it; here friction with memory is fitted "
     "with all else, and friction swells by 1 %. Each seed draws friction and rotors of both arms.",
     "Here both arms are fitted on one path: of seeds 0 to 4, seed 1 misses the verification's limit by l5, 7.53 % of "
-    "its torque. One arm by itself, on five paths, keeps it with seed 0 (nursing_arm).",
+    "its torque. One arm by itself, on five paths, keeps it with all five seeds (nursing_arm).",
 )
 REPEATS = 2
 LAW = "memory"
