@@ -173,6 +173,7 @@ def lead_by_feedforward(bench: Bench, folder: Path) -> float:
     return lead[1] - lead[0]
 
 
+@pytest.mark.slow  # firmware/tests/test_feedforward.py shows the same on one board
 def test_feedforward_pushes_in_its_direction_and_is_recorded_and_not_allowed_afterwards(
     two_boards: Path, tmp_path: Path
 ) -> None:
@@ -215,7 +216,8 @@ def test_pings_during_a_motion_come_often_and_at_no_fixed_phase_of_a_tick(tmp_pa
     assert len({time_us % 1000 for time_us in sent_us}) > len(sent_us) - 7
 
 
-@pytest.mark.parametrize("modules", [2, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_virtual_bench_clocks.py shows the same of a shorter run
+@pytest.mark.parametrize("modules", [2, None])
 def test_same_seed_same_bytes(tmp_path: Path, modules: int | None) -> None:
     digests = []
     for attempt in ("first", "second"):
@@ -302,6 +304,7 @@ def record_until_killed(live: Path, directory: Path, told: int) -> NoReturn:
         os._exit(1)  # it was not killed
 
 
+@pytest.mark.slow  # host/jointbench/tests/recording reads frames that end anywhere
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child needs no thread
 def test_killed_while_recording_the_run_is_readable(two_boards: Path, tmp_path: Path) -> None:
     """The process is killed where it cannot clean up; at most 100 ms of the target's time may be missing."""
