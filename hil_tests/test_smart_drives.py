@@ -127,7 +127,7 @@ servo = d.Dynamixel(Bus(), {"drive": {"id": 7, "kind": "dynamixel"}})
 servo._gain, servo.limit = (1000 << 15) // 2690, 1193
 servo.command(0)
 servo.command(-2000)
-answer = [list(sent), d.crc16(b"123456789", 0, 9)]
+answer = [list(sent), d.crc16(b"123456789", 0, 9, d.POLYNOMIAL)]
 """
     sent, check = run(program)
     assert bytes(sent) == written.data
@@ -389,8 +389,7 @@ def test_a_vesc_turns_on_over_the_end_of_its_turn(tmp_path: Path) -> None:
     for ahead in range(-3, 140):
         drive.see(Present(0.0, vesc.COUNTS + 100 * ahead, 12.0, 30.0))
         board.run(1)
-    positions = [frame for frame in board.of(MessageType.DATA)]
-    columns = decode_samples(positions[-1]).columns["motor_position"]
+    columns = decode_samples(board.of(MessageType.DATA)[-1]).columns["motor_position"]
     assert columns[-1] - columns[0] == 100 * (len(columns) - 1)
     board.close()
 

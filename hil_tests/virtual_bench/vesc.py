@@ -1,6 +1,7 @@
 """An emulated VESC at a UART: of its packets SET_CURRENT and GET_VALUES_SELECTIVE, as its firmware has them."""
 
 import struct
+from binascii import crc_hqx
 
 from hil_tests.virtual_bench.smart_drive import Present
 
@@ -51,7 +52,7 @@ class Vesc:
                 break
             size = data[1]
             payload, crc, end = data[2 : 2 + size], data[2 + size : 4 + size], data[4 + size]
-            if end == _END and struct.unpack(">H", crc)[0] == crc16(payload):
+            if end == _END and struct.unpack(">H", crc)[0] == crc_hqx(payload, 0):
                 answers += self._answer(payload)
                 data = data[5 + size :]
             else:
@@ -78,15 +79,4 @@ class Vesc:
 
 def packet(payload: bytes) -> bytes:
     """A short packet around a payload."""
-    return struct.pack("BB", _START, len(payload)) + payload + struct.pack(">HB", crc16(payload), _END)
-
-
-def crc16(data: bytes) -> int:
-    """CRC-16/XMODEM: polynomial 0x1021, start 0, not reflected."""
-    crc = 0
-    for byte in data:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1) ^ (0x1021 if crc & 0x8000 else 0)
-        crc &= 0xFFFF
-    return crc
+    return struct.pack("BB", _START, len(payload)) + payload + struct.pack(">HB", crc_hqx(payload, 0), _END)

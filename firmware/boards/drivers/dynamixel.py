@@ -18,7 +18,7 @@ from micropython import const
 
 from drivers.configuration import whole
 from drivers.errors import SensorFault, WiringError
-from drivers.smart_drive import BUFFER, SmartDrive
+from drivers.smart_drive import BUFFER, SmartDrive, crc16
 from jointboard import rooms
 
 COUNTS = const(4096)  # of its encoder in a turn of the horn
@@ -49,6 +49,7 @@ UNITS_uA = {
     1220: 1000, 1230: 1000, 1240: 1000,
 }  # fmt: skip
 
+POLYNOMIAL = const(0x18005)  # CRC-16/UMTS: "123456789" gives 0xFEE8
 GOAL_AT = const(10)  # of the goal's two bytes in their packet
 GOAL_CRC = const(12)
 NOTHING = const(-1)  # as smart_drive.py has them; here beside a length, and an error times 256
@@ -165,26 +166,8 @@ class Dynamixel(SmartDrive):
 def packet(node, instruction, register, parameters):
     """An instruction's bytes. The parameters of those here have no FF FF FD that would need stuffing."""
     body = bytes((0xFF, 0xFF, 0xFD, 0, node, len(parameters) + 5, 0, instruction, register, 0)) + parameters
-    crc = crc16(body, 0, len(body))
+    crc = crc16(body, 0, len(body), POLYNOMIAL)
     return body + bytes((crc & 0xFF, crc >> 8))
-
-
-@micropython.viper
-def crc16(_data, start: int, end: int) -> int:
-    """Polynomial 0x8005, start 0, not reflected ("CRC-16/UMTS": "123456789" gives 0xFEE8)."""
-    data = ptr8(_data)
-    crc = 0
-    k = start
-    while k < end:
-        crc ^= data[k] << 8
-        bit = 0
-        while bit < 8:
-            crc = crc << 1
-            if crc & 0x10000:
-                crc ^= 0x18005
-            bit += 1
-        k += 1
-    return crc
 
 
 @micropython.viper
@@ -198,7 +181,7 @@ def set_goal(_go, current_mA: int, gain: int, limit: int):
         count = 0 - limit
     go[GOAL_AT] = count
     go[GOAL_AT + 1] = count >> 8
-    crc = int(crc16(_go, 0, GOAL_CRC))
+    crc = int(crc16(_go, 0, GOAL_CRC, POLYNOMIAL))
     go[GOAL_CRC] = crc
     go[GOAL_CRC + 1] = crc >> 8
 
@@ -224,7 +207,7 @@ def take(_data, count: int, node: int, _answer) -> int:
             continue
         if end > count or end < k + 11:
             return BROKEN
-        crc = int(crc16(_data, k, end - 2))
+        crc = int(crc16(_data, k, end - 2, POLYNOMIAL))
         if crc != (data[end - 2] | data[end - 1] << 8):
             found = BROKEN
             k += 8

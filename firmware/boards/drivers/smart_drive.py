@@ -108,6 +108,24 @@ def smart_drive(bus, config):
 
 
 @micropython.viper
+def crc16(_data, start: int, end: int, polynomial: int) -> int:
+    """Of the bytes from start to end; not reflected, start 0; the polynomial with its highest bit, 0x1xxxx."""
+    data = ptr8(_data)
+    crc = 0
+    k = start
+    while k < end:
+        crc ^= data[k] << 8
+        bit = 0
+        while bit < 8:
+            crc = crc << 1
+            if crc & 0x10000:
+                crc ^= polynomial
+            bit += 1
+        k += 1
+    return crc
+
+
+@micropython.viper
 def word(_block, index: int) -> int:
     block = ptr32(_block)
     return block[index]

@@ -12,12 +12,13 @@ import micropython
 from micropython import const
 
 from drivers.errors import SensorFault
-from drivers.smart_drive import SmartDrive
+from drivers.smart_drive import SmartDrive, crc16
 from jointboard import rooms
 
 COUNTS = const(36000)  # a turn of the joint, as its position comes in millionths of a degree
 STEP_nA = const(10000000)  # its currents come in hundredths of an ampere
 MOST_mA = const(20000)  # that a tick's converter samples can show of them
+POLYNOMIAL = const(0x11021)  # CRC-16/XMODEM: "123456789" gives 0x31C3
 START = const(2)
 END = const(3)
 SET_CURRENT = const(6)
@@ -73,26 +74,8 @@ class Vesc(SmartDrive):
 
 
 def packet(payload):
-    crc = crc16(payload, 0, len(payload))
+    crc = crc16(payload, 0, len(payload), POLYNOMIAL)
     return bytes((START, len(payload))) + payload + bytes((crc >> 8, crc & 255, END))
-
-
-@micropython.viper
-def crc16(_data, start: int, end: int) -> int:
-    """Polynomial 0x1021, start 0, not reflected ("CRC-16/XMODEM": "123456789" gives 0x31C3)."""
-    data = ptr8(_data)
-    crc = 0
-    k = start
-    while k < end:
-        crc ^= data[k] << 8
-        bit = 0
-        while bit < 8:
-            crc = crc << 1
-            if crc & 0x10000:
-                crc ^= 0x11021
-            bit += 1
-        k += 1
-    return crc
 
 
 @micropython.viper
@@ -103,7 +86,7 @@ def set_goal(_go, current_mA: int):
     go[GOAL_AT + 1] = current_mA >> 16
     go[GOAL_AT + 2] = current_mA >> 8
     go[GOAL_AT + 3] = current_mA
-    crc = int(crc16(_go, 2, GOAL_AT + 4))
+    crc = int(crc16(_go, 2, GOAL_AT + 4, POLYNOMIAL))
     go[GOAL_AT + 4] = crc >> 8
     go[GOAL_AT + 5] = crc
 
@@ -122,7 +105,7 @@ def take(_data, count: int, _kept) -> int:
         end = k + SIZE + 5
         if end > count:
             return BROKEN
-        crc = int(crc16(_data, k + 2, k + 2 + SIZE))
+        crc = int(crc16(_data, k + 2, k + 2 + SIZE, POLYNOMIAL))
         if crc != (data[end - 3] << 8 | data[end - 2]) or data[end - 1] != END:
             found = BROKEN
             k += 1
