@@ -25,11 +25,7 @@ LOOK_US = const(250)
 
 
 class SmartDrive:
-    """command(mA) and off() of a drive, measure(inputs) of all sensors.
-
-    A drive of one make has take(), which finds an answer in the `count` bytes of `received` and puts what it says into
-    `kept`: current and position in counts, that within a turn, supply and temperature; and explain(), which words what
-    else take() has found.
+    """measure(inputs) of all sensors, and apply(outputs); a drive of one make adds the four methods that raise here.
 
     Args: the bus, with any(), readinto(into, most) and write(data, count); config.json; its name in messages.
     """
@@ -51,6 +47,25 @@ class SmartDrive:
         }  # fmt: skip
         facts.update(more)
         return facts
+
+    def command(self, current_mA):
+        """Ask for a current, and for what is measured."""
+        raise NotImplementedError
+
+    def off(self):
+        """Let the motor go, and ask for what is measured."""
+        raise NotImplementedError
+
+    def take(self, count):
+        """Put what an answer in the `count` bytes of `received` says into `kept`; WHOLE, or what was found instead.
+
+        `kept`: current and position in counts, position within a turn, supply and temperature.
+        """
+        raise NotImplementedError
+
+    def explain(self, found):
+        """Words for what take() found that is none of WHOLE, NOTHING and BROKEN."""
+        raise NotImplementedError
 
     def apply(self, outputs):
         """Of a board without an ENABLE of its own: all that a tick's outputs ask for."""
