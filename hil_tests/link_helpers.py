@@ -12,7 +12,7 @@ from jointbench.arrays import Array
 from jointbench.bench import Bench, LockstepClock, open_bench
 from jointbench.bench.clock import AttendedClock
 from jointbench.recording import Recorder, Run, open_run
-from jointbench.testing.taking_turns import TakingTurns
+from jointbench.testing.roles import TakingTurns
 
 HERE = Path(__file__).resolve().parent
 COBOT = HERE / "benches" / "cobot6.toml"

@@ -16,7 +16,7 @@ from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.plant_file import read_plant_file
 from jointbench.model import load_robot
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import State
 
 ENGAGE, RELEASE = 40, 30  # ms

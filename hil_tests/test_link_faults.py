@@ -34,7 +34,7 @@ from jointbench.errors import (
     RunError,
 )
 from jointbench.recording import Recorder, examine, open_run, read_records
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import MessageType, State, decode_frame
 
 ATTEMPTS = 5

@@ -38,7 +38,7 @@ from jointbench.errors import BenchLost, BoardLost, BoardRefused, ExcitationErro
 from jointbench.excitation import random_excitation
 from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, open_run, record
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import Chunk, Frame, MessageType, State
 from tools.load.lockstep import write_variation
 

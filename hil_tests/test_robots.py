@@ -42,7 +42,7 @@ from jointbench.errors import (
     StuckFootSensor,
 )
 from jointbench.recording import Recorder, Run, open_run, record
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import State
 
 

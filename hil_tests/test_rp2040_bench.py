@@ -44,7 +44,7 @@ from hil_tests.virtual_bench.sensors import Readings
 from jointbench.bench import open_bench
 from jointbench.bench.flash import build_image, factory_files
 from jointbench.errors import BenchLost, BoardFault
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import BY_NAME, CHANNEL_BY_NAME, Frame, FrameReader, MessageType, Trip, encode_frame
 from tools.faults.chip_cuts import Cut, boot_chip, cut_power, take_down_update
 

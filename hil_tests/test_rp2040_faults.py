@@ -15,7 +15,7 @@ from hil_tests.test_rp2040_board import StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import LockstepClock, open_bench
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import MessageType, Refusal, State, Trip, encode_frame, stack_samples
 
 SUPPLY_MIN = 40_000  # mV

@@ -20,7 +20,7 @@ from hil_tests.safety_rig import REST_TICKS, SafetyRig, stream, swing, ticks_unt
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import BoardRefused
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import BY_NAME, MessageType, Refusal, State, Trip
 
 LINK_TIMEOUT = BY_NAME["limit.link_timeout"].default  # ticks of 1 ms

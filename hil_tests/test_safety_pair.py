@@ -16,7 +16,7 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, open_bench, trajectory_knots
 from jointbench.errors import BoardFault, BoardLost, BoardSilent
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import State, Trip
 
 PAIR = """version = 1

@@ -11,7 +11,7 @@ from hil_tests.raw_client import RawClient
 from hil_tests.safety_rig import SafetyRig, ticks_until_off
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import BY_NAME, MessageType, Refusal, State, Trip
 
 pytestmark = pytest.mark.both_boards

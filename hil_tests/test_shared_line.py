@@ -34,7 +34,7 @@ from jointbench.bench.conversation import RETRANSMISSIONS
 from jointbench.bench.playback import keep_alive_us
 from jointbench.errors import BoardFault, BoardLost, BoardRefused, BoardSilent
 from jointbench.recording import open_run
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import State, Trip
 
 

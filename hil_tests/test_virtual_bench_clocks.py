@@ -30,7 +30,7 @@ from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, decode_recording, open_run
 from jointbench.recording.board_record import BoardRecord
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import Frame, FrameReader, MessageType, encode_frame
 from tools.truth import read_truth
 

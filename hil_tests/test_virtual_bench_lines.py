@@ -22,7 +22,7 @@ from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.serial_link import NEVER, Delay, Wire
-from jointbench.testing.measured import Measured
+from jointbench.testing.requirements import Measured
 from jointwire import BY_NAME, MAX_BODY, PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameReader, MessageType, encode_frame
 
 BUS = Path(__file__).parent / "benches" / "cobot6_bus.toml"

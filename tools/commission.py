@@ -28,7 +28,7 @@ from jointbench.cli.main import carry_out
 from jointbench.cli.parser import build_parser
 from jointbench.errors import JointbenchError
 from jointbench.model import Robot, load_robot
-from jointbench.model.drive_values import robot_file_text
+from jointbench.model.catalogue import robot_file_text
 from tools.demo.playing import BENCHES
 from tools.truth import Truth, read_truth
 

@@ -7,7 +7,7 @@ import pytest
 
 from hil_tests.suite.driven_joint import DrivenJoint
 from jointbench.bench import Bench, open_bench
-from jointbench.testing.taking_turns import TakingTurns
+from jointbench.testing.roles import TakingTurns
 
 
 @pytest.fixture

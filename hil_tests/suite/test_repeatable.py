@@ -10,8 +10,7 @@ from hil_tests.link_helpers import record, small_wave
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import open_bench, read_bench_file
 from jointbench.testing import BenchUnderTest, deterministic, needs
-from jointbench.testing.roles import Role, Word, run_roles
-from jointbench.testing.taking_turns import TakingTurns
+from jointbench.testing.roles import Role, TakingTurns, Word, run_roles
 
 
 def recorded(bench_file: str, seed: int, folder: Path) -> tuple[bytes, tuple[Word, ...]]:

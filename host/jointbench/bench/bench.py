@@ -16,7 +16,7 @@ from jointbench.bench.bench_checks import check_boards, check_feet, check_joints
 from jointbench.bench.bench_file import BenchFile, read_bench_file
 from jointbench.bench.board import Board
 from jointbench.bench.clock import Clock
-from jointbench.bench.connections import Connections
+from jointbench.bench.connections import Connections, check_load
 from jointbench.bench.feedforward import Feedforward
 from jointbench.bench.gate import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.bench.identity import Facts, Identity
@@ -25,7 +25,6 @@ from jointbench.bench.line import Line
 from jointbench.bench.motion_watch import fall_watch
 from jointbench.bench.playback import play
 from jointbench.bench.settings import JointSettings, default_settings, motor_settings, stream_registers
-from jointbench.bench.shared_line import check_load
 from jointbench.bench.subscribers import ProgressCallback, Sink, Subscriber
 from jointbench.errors import BenchLost, BoardError, BoardSilent, FileError
 from jointbench.model import Robot, load_robot
@@ -421,7 +420,7 @@ def open_bench(
     Args:
         path: of the file.
         around: makes the clock that bench and boards wait on from that of the target, as
-            `jointbench.testing.taking_turns` does; none is put around it by default.
+            `jointbench.testing.roles` does; none is put around it by default.
         robot: name or file that takes the place of the bench file's, such as the one with commissioned values.
 
     Raises:

@@ -16,8 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from jointbench.bench.feed import VERSION, private_folder
-from jointbench.bench.feed_state import BenchView
+from jointbench.bench.feed import VERSION, BenchView, private_folder
 from jointbench.bench.port_lock import program_name, this_program
 from jointbench.bench.tally import Counts
 from jointbench.errors import FeedError, StopAsked

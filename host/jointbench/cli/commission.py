@@ -160,7 +160,7 @@ def write_values(
     """
     from jointbench.files import write_file
     from jointbench.model import load_robot
-    from jointbench.model.drive_values import robot_file_text, with_drive_values
+    from jointbench.model.catalogue import robot_file_text, with_drive_values
 
     news = news_of(joints)
     if not news:
@@ -227,7 +227,7 @@ def write_robot(
     """
     from jointbench.files import write_file
     from jointbench.model import load_robot, split_reference
-    from jointbench.model.drive_values import robot_file_text, with_drive_values
+    from jointbench.model.catalogue import robot_file_text, with_drive_values
 
     path, text = robot_file_text(reference)
     text = with_drive_values(text, news, torque_limits)

@@ -19,7 +19,7 @@ from jointbench.identification.judgement import GOOD_RELATIVE_ERROR, TwoErrors
 from jointbench.identification.observations import observe
 from jointbench.identification.validation import common_cutoff, judging_settings
 from jointbench.model import Robot
-from jointbench.model.units import parameter_unit, torque_units
+from jointbench.model.model_columns import parameter_unit, torque_units
 from jointbench.recording import PROVENANCE, Run, open_run
 from jointbench.signals import Motion
 

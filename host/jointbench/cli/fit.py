@@ -34,7 +34,7 @@ from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.log_check import check_log
 from jointbench.identification.random_effects import Family, Spread
 from jointbench.model import load_robot
-from jointbench.model.units import parameter_unit
+from jointbench.model.model_columns import parameter_unit
 from jointbench.recording import Run, is_pattern, local_directory, open_run
 
 VERB = "fit"

@@ -13,7 +13,7 @@ from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import finite
 from jointbench.identification import load_model
 from jointbench.identification.history import SPEED, Change, History, Session, history
-from jointbench.model.units import torque_units
+from jointbench.model.model_columns import torque_units
 from jointbench.recording import open_run
 
 VERB = "history"

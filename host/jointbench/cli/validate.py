@@ -19,7 +19,7 @@ from jointbench.cli.judgement import (
 )
 from jointbench.identification import TorqueError, Validation, load_model, validate_models, without_external
 from jointbench.identification.validation import check_held_out
-from jointbench.model.units import torque_units
+from jointbench.model.model_columns import torque_units
 from jointbench.recording import open_run
 from jointbench.results import Evidence, headline
 

@@ -39,8 +39,8 @@ from jointbench.identification.verdict import (
 )
 from jointbench.identification.whiteness import Whiteness
 from jointbench.model import BaseParameters, Robot, Wrench, external_torques, model_columns
+from jointbench.model.model_columns import parameter_unit
 from jointbench.model.tree import motion_arrays
-from jointbench.model.units import parameter_unit
 from jointbench.notebook import card, data_frame, need_figures
 from jointbench.recording import edit_sentence
 

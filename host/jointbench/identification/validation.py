@@ -33,7 +33,7 @@ from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings, provenance
 from jointbench.identification.verdict import Part, WholeVerdict
 from jointbench.identification.whiteness import Whiteness, whiteness
-from jointbench.model.units import torque_unit
+from jointbench.model.model_columns import torque_unit
 from jointbench.notebook import card, data_frame, need_figures
 from jointbench.recording import Run, as_run
 

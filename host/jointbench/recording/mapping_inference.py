@@ -13,8 +13,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.model import Robot
-from jointbench.recording.log_columns import LEROBOT_STATE, ColumnSet
-from jointbench.recording.log_table import FirstRows
+from jointbench.recording.log_table import LEROBOT_STATE, ColumnSet, FirstRows
 from jointbench.recording.mapping import POSITION_UNITS, TO_FILL_IN, VELOCITY_UNITS
 
 State = Literal["read", "guessed", "to fill in"]

@@ -14,9 +14,17 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.model import Robot, library_names, load_robot, split_reference, with_locked
-from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets, joint_in_full, read_column_name
 from jointbench.recording.log_formats import look_at_log
-from jointbench.recording.log_table import LOOKED_AT, FirstRows, whole_rows
+from jointbench.recording.log_table import (
+    LOOKED_AT,
+    ColumnName,
+    ColumnSet,
+    FirstRows,
+    column_sets,
+    joint_in_full,
+    read_column_name,
+    whole_rows,
+)
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, VELOCITY_UNITS, LogFile
 from jointbench.recording.mapping_inference import (
     Entry,

@@ -8,7 +8,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.model import Robot
-from jointbench.recording.log_columns import ColumnSet
+from jointbench.recording.log_table import ColumnSet
 from jointbench.recording.mapping import CURRENT_UNITS, TO_FILL_IN, TORQUE_UNITS
 from jointbench.recording.mapping_inference import (
     Entry,

@@ -1,8 +1,7 @@
 """Results of an identification for people and other programs: reports, plots, exported models, converted runs."""
 
-from jointbench.results.content import Fact, ledger_table
+from jointbench.results.content import NOT_A_NUMBER, Fact, count, ledger_table, percent
 from jointbench.results.conversion import ENDINGS, FORMATS, convert, import_converted, is_converted
-from jointbench.results.digits import NOT_A_NUMBER, count, percent
 from jointbench.results.evidence import ComparisonEvidence, Evidence, PressureModel
 from jointbench.results.export import BODIES, MJCF, SUFFIXES, export, own_urdf
 from jointbench.results.full_model import FullModel

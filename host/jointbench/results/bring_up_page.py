@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jointbench.results.content import Answer, Fact
-from jointbench.results.digits import NOT_A_NUMBER, fixed, percent
+from jointbench.results.content import NOT_A_NUMBER, Answer, Fact, fixed, percent
 from jointbench.results.pages import render
 
 _MARKS: dict[int, Answer] = {1: "yes", 2: "with care", 3: "no"}

@@ -16,8 +16,8 @@ from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.law import FORMS, LawElement
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.model import Robot
+from jointbench.model.model_columns import torque_units
 from jointbench.model.tree import tree_of
-from jointbench.model.units import torque_units
 from jointbench.results.c_source import (
     FUNCTIONS,
     HEAD,

@@ -21,8 +21,12 @@ from jointbench.identification.friction.law import FORMS
 from jointbench.identification.model_file import as_model
 from jointbench.identification.predictor import leading_parameters
 from jointbench.model import PARAMETER_NAMES, Joint, Robot
-from jointbench.model.model_columns import compensation_parameter_names, drive_parameter_names
-from jointbench.model.units import parameter_unit, torque_unit
+from jointbench.model.model_columns import (
+    compensation_parameter_names,
+    drive_parameter_names,
+    parameter_unit,
+    torque_unit,
+)
 from jointbench.recording import toml_text
 from jointbench.results.c_header import c_header_text
 from jointbench.results.full_model import FullModel

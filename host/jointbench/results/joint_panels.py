@@ -30,10 +30,9 @@ from jointbench.identification.friction.joint_laws import friction_data, joints_
 from jointbench.identification.friction.law_search import friction_left
 from jointbench.identification.observations import observe
 from jointbench.model import Robot
-from jointbench.model.units import torque_unit
+from jointbench.model.model_columns import torque_unit
 from jointbench.recording import Run
-from jointbench.results.content import Panel
-from jointbench.results.digits import column, percent
+from jointbench.results.content import Panel, column, percent
 from jointbench.results.panels import cutoff_panel, excitation_panel, residual_panel, torque_panel
 
 _INSTANTS = 1001

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.model import Capsule, Joint, Link, Robot
-from jointbench.model.units import torque_unit
+from jointbench.model.model_columns import torque_unit
 from jointbench.results.full_model import FullModel, JointDrive, SharedMotor
 from jointbench.results.origin import origin_lines
 from jointbench.results.robot_description import attributes, base_name, comment

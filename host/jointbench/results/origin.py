@@ -12,8 +12,8 @@ from typing import Any
 from jointbench.identification import Model
 from jointbench.identification.model_file import model_digest
 from jointbench.model import Robot
-from jointbench.model.units import parameter_unit
-from jointbench.results.digits import NOT_A_NUMBER, value_and_sigma
+from jointbench.model.model_columns import parameter_unit
+from jointbench.results.content import NOT_A_NUMBER, value_and_sigma
 
 _DIGEST = 16
 """Hexadecimal digits shown of a digest."""

@@ -12,9 +12,20 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.drawing import PALETTE, stack
 from jointbench.identification import Model
-from jointbench.model.units import parameter_unit, torque_unit, torque_units
-from jointbench.results.content import Content, Fact, Panel, clock_table, ledger_table
-from jointbench.results.digits import NOT_A_NUMBER, column, fixed, percent, typeset, value_and_sigma
+from jointbench.model.model_columns import parameter_unit, torque_unit, torque_units
+from jointbench.results.content import (
+    NOT_A_NUMBER,
+    Content,
+    Fact,
+    Panel,
+    clock_table,
+    column,
+    fixed,
+    ledger_table,
+    percent,
+    typeset,
+    value_and_sigma,
+)
 from jointbench.results.evidence import ComparisonEvidence, Evidence, provenance_rows, reproduce_commands
 from jointbench.results.joint_panels import (
     cutoff_panels,

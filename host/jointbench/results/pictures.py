@@ -19,8 +19,8 @@ from jointbench.drawing import PALETTE, draw_torques, house_style, mark_time, ma
 from jointbench.identification import Model, Validation
 from jointbench.identification.residual import Mission, Residual, gain_of
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.model.units import torque_unit
-from jointbench.results.digits import fixed, percent
+from jointbench.model.model_columns import torque_unit
+from jointbench.results.content import fixed, percent
 from jointbench.results.evidence import PressureModel
 from jointbench.results.joint_panels import torque_series
 

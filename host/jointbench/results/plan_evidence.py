@@ -29,7 +29,7 @@ from jointbench.excitation import (
 )
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.model import Robot, base_parameters
-from jointbench.model.units import torque_unit
+from jointbench.model.model_columns import torque_unit
 
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _TURNING = ("°", "°/s", "°/s²", "°/s³")

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from jointbench.drawing import PALETTE, mark_time, mark_vertical, thin
 from jointbench.excitation import motion_at, sole_half_lengths
 from jointbench.results.arm_views import SIDE, TOP, ArmPoses, draw_view
-from jointbench.results.digits import percent
+from jointbench.results.content import percent
 from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
 
 _MM = 1e3

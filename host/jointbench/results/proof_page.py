@@ -22,9 +22,8 @@ from jointbench.drawing import (
 from jointbench.identification import Model
 from jointbench.identification.feedforward import FRICTION_WIDTH, torque_parts
 from jointbench.identification.proof import Proof
-from jointbench.model.units import torque_unit
-from jointbench.results.content import Fact, Panel
-from jointbench.results.digits import NOT_A_NUMBER, fixed, percent
+from jointbench.model.model_columns import torque_unit
+from jointbench.results.content import NOT_A_NUMBER, Fact, Panel, fixed, percent
 from jointbench.results.joint_panels import panel_of, panel_style
 from jointbench.results.pages import render
 

@@ -14,10 +14,21 @@ from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation, Verdict
 from jointbench.identification.friction import ModelFriction
 from jointbench.identification.judgement import IDENTIFIED_RELATIVE_SIGMA, POORLY_EXCITED_RELATIVE_SIGMA
-from jointbench.model.units import parameter_unit
+from jointbench.model.model_columns import parameter_unit
 from jointbench.recording import Run
-from jointbench.results.content import Fact, FitFact, JointRow, ParameterGroup, ParameterRow
-from jointbench.results.digits import column, count, fixed, percent, typeset, value_and_sigma
+from jointbench.results.content import (
+    Fact,
+    FitFact,
+    JointRow,
+    ParameterGroup,
+    ParameterRow,
+    column,
+    count,
+    fixed,
+    percent,
+    typeset,
+    value_and_sigma,
+)
 from jointbench.results.evidence import Evidence
 
 if TYPE_CHECKING:

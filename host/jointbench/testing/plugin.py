@@ -42,7 +42,7 @@ from jointbench.testing.tiers import (
     tier_of,
 )
 
-pytest_plugins: tuple[str, ...] = ("jointbench.testing.measured", "jointbench.testing.report")
+pytest_plugins: tuple[str, ...] = ("jointbench.testing.requirements", "jointbench.testing.report")
 
 _FIXTURES = {"bench_under_test", "live_bench"}
 _TIER = pytest.StashKey[str]()

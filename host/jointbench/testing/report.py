@@ -152,7 +152,7 @@ def write_files(out: Path, summary: Summary) -> tuple[tuple[Path, ...], str]:
     result = _write(out / RESULT, text)
     if find_spec("jinja2") is None:
         return (result,), f"no {PAGE}: jinja2 is not installed; run: pip install 'jointbench[testing]'"
-    from jointbench.testing.page import page_html
+    from jointbench.testing.summary import page_html
 
     return (_write(out / PAGE, page_html(summary)), result), ""
 

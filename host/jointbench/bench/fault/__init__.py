@@ -5,8 +5,7 @@ Importing this package makes the URL known to pyserial: ``serial.serial_for_url(
 
 import serial
 
-from jointbench.bench.fault.faults import Faults
-from jointbench.bench.fault.url import is_fault_url, parse_fault_url
+from jointbench.bench.fault.faults import Faults, is_fault_url, parse_fault_url
 
 if __name__ not in serial.protocol_handler_packages:
     serial.protocol_handler_packages.append(__name__)

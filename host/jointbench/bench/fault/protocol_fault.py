@@ -11,8 +11,7 @@ from typing import Any
 import serial
 from serial.serialutil import Timeout
 
-from jointbench.bench.fault.faults import Faults
-from jointbench.bench.fault.url import parse_fault_url
+from jointbench.bench.fault.faults import Faults, parse_fault_url
 from jointbench.bench.line import close_serial, file_descriptor, open_serial, read_waiting
 from jointbench.errors import FileError
 

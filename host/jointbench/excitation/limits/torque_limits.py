@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError, ShapeError
+from jointbench.excitation.limits.certificate import torque_bounds
 from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion, check_share, joint_limits
-from jointbench.excitation.limits.torque_bounds import torque_bounds
 from jointbench.model import (
     PARAMETER_NAMES,
     DriveTrain,

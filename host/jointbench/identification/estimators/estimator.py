@@ -123,9 +123,7 @@ _ROOM = "jointbench.identification.estimators"
 
 _KNOWN = {
     "wls": _Entry("estimator", "WeightedLeastSquares", "each joint weighted by its own noise; the default"),
-    "map": _Entry(
-        "maximum_a_posteriori", "MaximumAPosteriori", "beside a prior of possible bodies, judged by time left out"
-    ),
+    "map": _Entry("physical", "MaximumAPosteriori", "beside a prior of possible bodies, judged by time left out"),
     "ols": _Entry("estimator", "OrdinaryLeastSquares", "all torques weighted alike, for comparison"),
     "irls": _Entry("estimator", "RobustLeastSquares", "rows far off count less: for torques with gross errors"),
     "ridge": _Entry(

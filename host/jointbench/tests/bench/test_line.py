@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from jointbench.bench.bench_file import BoardEntry
 from jointbench.bench.board import Board
 from jointbench.bench.clock import AttendedClock, WallClock
+from jointbench.bench.connections import QUIET_US, SharedLine, bytes_per_second, check_load
 from jointbench.bench.conversation import Conversation
 from jointbench.bench.identity import Facts
 from jointbench.bench.line import Line, Port
 from jointbench.bench.settings import stream_registers
-from jointbench.bench.shared_line import QUIET_US, SharedLine, bytes_per_second, check_load
 from jointbench.errors import BoardLost, BoardSilent, FileError
 from jointbench.tests.bench.wire import DEFAULTS, Wire, WireBoard
 from jointwire import Chunk, Frame, FrameReader, MessageType, Noise, encode_frame

@@ -10,8 +10,7 @@ import pytest
 
 import jointbench as jb
 from jointbench.checks import Result
-from jointbench.cli.main import main
-from jointbench.cli.next_step import OWN, SILENT, next_step
+from jointbench.cli.main import OWN, SILENT, main, next_step
 from jointbench.cli.parser import VERBS, Parser, build_parser
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from jointbench.errors import FileError
 from jointbench.model import load_robot
-from jointbench.model.drive_values import robot_file_text, with_drive_values
+from jointbench.model.catalogue import robot_file_text, with_drive_values
 
 
 def test_values_are_replaced_and_added_and_all_else_stays() -> None:

@@ -15,7 +15,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.model import load_robot
 from jointbench.recording import import_csv
-from jointbench.recording.log_columns import read_column_name
+from jointbench.recording.log_table import read_column_name
 from jointbench.recording.mapping_inference import Proposal
 from jointbench.recording.proposal import propose_mapping
 from jointbench.tests.identification.log_check.logs import data_folder

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jointbench.results.digits import column, count, percent, typeset, value_and_sigma
+from jointbench.results.content import column, count, percent, typeset, value_and_sigma
 
 
 @pytest.mark.parametrize(

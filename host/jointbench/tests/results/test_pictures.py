@@ -13,7 +13,7 @@ from jointbench.errors import FileNotWritten
 from jointbench.identification.residual import TimePolynomial, gain_of, mission_of
 from jointbench.identification.state_residual import StateResidual
 from jointbench.results import PressureModel, residual_picture, stance_picture
-from jointbench.results.digits import percent
+from jointbench.results.content import percent
 from jointbench.results.pictures import residual_figure, residual_png, stance_figure, stance_png
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_stance

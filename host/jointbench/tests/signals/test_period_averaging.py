@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.signals import average_periods, period_averaging
+from jointbench.signals import average_periods, resampling
 
 
 def test_mean_and_spread_of_periods():
@@ -98,7 +98,7 @@ def test_some_phases_at_a_time_give_what_all_at_once_give(monkeypatch: pytest.Mo
     values[np.random.default_rng(10).choice(len(tick), 40, replace=False), 0] += 5.0
     valid = np.random.default_rng(9).random(len(tick)) < 0.9
     whole = average_periods(values, valid, tick - 130, 400, reject_outliers=True)
-    monkeypatch.setattr(period_averaging, "_BLOCK_BYTES", 5e3)
+    monkeypatch.setattr(resampling, "_BLOCK_BYTES", 5e3)
     parts = average_periods((values[:, :1], values[:, 1:]), valid, tick - 130, 400, reject_outliers=True)
     assert whole.rejected.sum() > 20
     for name in ("mean", "count", "n_outliers", "rejected"):
@@ -116,6 +116,6 @@ def test_rounding_in_phases_at_rest_is_no_step_however_they_are_cut(monkeypatch:
     rest = phase < 1000
     values[rest] = 1.0 + 2.2e-16 * rng.integers(-2, 3, rest.sum())
     used = np.ones(len(values), dtype=np.bool_)
-    monkeypatch.setattr(period_averaging, "_BLOCK_BYTES", 4e4)
+    monkeypatch.setattr(resampling, "_BLOCK_BYTES", 4e4)
     average = average_periods(values[:, None], used, np.arange(len(values)), period, reject_outliers=True)
     assert average.n_outliers.tolist() == [0]

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import BeyondLimit, FileError
-from jointbench.testing.measured import assert_within, nearest_folder
-from jointbench.testing.requirements import Requirement, load
+from jointbench.testing.requirements import Requirement, assert_within, load, nearest_folder
 
 GOOD = """
 about = "What is measured on a line."
@@ -251,7 +250,7 @@ def test_a_statement_has_no_limit() -> None:
 def test_it_says_no_without_assertions() -> None:
     """Python -O leaves assert statements out."""
     program = """
-from jointbench.testing.measured import assert_within
+from jointbench.testing.requirements import assert_within
 from jointbench.testing.requirements import Requirement
 assert_within(2, Requirement("a.b", "<=", 1, "ms", "design", "why", ("test_a.py",)))
 """
@@ -304,7 +303,7 @@ def test_it_fails_tests_and_notes_what_was_measured(pytester: pytest.Pytester) -
     tests = pytester.mkdir("tests")
     (tests / "test_line.py").write_text(TESTS, encoding="utf-8")
     (pytester.mkdir("requirements") / "line.toml").write_text(REQUIRED, encoding="utf-8")
-    ended = pytester.runpytest_inprocess("-p", "jointbench.testing.measured", "-p", "no:cacheprovider")
+    ended = pytester.runpytest_inprocess("-p", "jointbench.testing.requirements", "-p", "no:cacheprovider")
     ended.assert_outcomes(passed=1, failed=5)
     ended.stdout.fnmatch_lines(
         [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jointbench.bench import WallClock
-from jointbench.testing.taking_turns import TakingTurns
+from jointbench.testing.roles import TakingTurns
 
 
 class SteppedClock:

@@ -9,9 +9,8 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.errors import FileError, InfeasibleExcitation, ShapeError
 from jointbench.excitation import RestToRestFourier
-from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.limits.certificate import jet_product, motion_at, rotated_jet, torque_bounds
 from jointbench.excitation.limits.motion_limits import Limit, Motion, joint_limits
-from jointbench.excitation.limits.torque_bounds import jet_product, rotated_jet, torque_bounds
 from jointbench.excitation.limits.torque_limits import DriveLoad, torque_limit, usable_limits
 from jointbench.model import (
     Drive,

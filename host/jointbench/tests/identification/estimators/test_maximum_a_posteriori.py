@@ -8,7 +8,7 @@ import pytest
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, fit
 from jointbench.identification.estimators import make_estimator
-from jointbench.identification.estimators.maximum_a_posteriori import MaximumAPosteriori
+from jointbench.identification.estimators.physical import MaximumAPosteriori
 from jointbench.recording import Run
 from jointbench.tests.identification.synthetic import arm, as_log, synthetic_run, truth
 
