@@ -52,7 +52,7 @@ DRIVEN = (State.ARMED, State.RUNNING)
 MATRIX = Path(__file__).with_name("matrix.toml")
 GROUPS = ("wire", "board", "sensor", "drive", "host", "program")
 WAYS = ("line", "inject", "echo", "host", "program", "restart", "drift_ppm", "feedforward")
-_KEYS = {"name", "group", *WAYS, "floats", "named", "says", "within", "from_start", "open", "power", "why"}
+_KEYS = {"name", "group", *WAYS, "floats", "fed", "named", "says", "within", "from_start", "open", "power", "why"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Fault:
         group: wire, board, sensor, drive, host or program.
         way, setting: how it is made, one of WAYS, and what with.
         floats: whether the motor that it strikes in RUNNING floats; such a fault has no cell in another state.
+        fed: whether each motion comes with the feed-forward of a right model, and its board watches for pushes.
         named: what it must be called, by state: a trip, a class of the host's errors, or a word of naming.py.
         says: words that must be in what its user is told; empty where the name says it all.
         within: ticks from the fault, or at rest from the first driven one after it, to the first with the motor off.
@@ -78,6 +79,7 @@ class Fault:
     way: str
     setting: Any
     floats: bool
+    fed: bool
     named: Mapping[State, str]
     says: str
     within: int
@@ -124,6 +126,7 @@ def _fault(row: dict[str, Any]) -> Fault:
         way=ways[0],
         setting=row[ways[0]],
         floats=row.get("floats", False),
+        fed=row.get("fed", False),
         named=_by_state(name, row["named"], (State.RUNNING,) if row.get("floats") else tuple(MOMENTS_US)),
         says=row.get("says", ""),
         within=row.get("within", 0),

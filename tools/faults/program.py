@@ -30,10 +30,9 @@ from jointbench.recording import read_result
 from jointbench.stopping import STOPPING, exit_code
 from jointwire import State
 from tools.faults.cell import Cell, CellNotRun, StateNotReached, WorkerLost
-from tools.faults.subject import HOT, JOINT, NODE, PERIOD, CountedRecorder, MomentClock, load, set_up
+from tools.faults.subject import HOT, JOINT, NODE, PERIOD, ROBOT, CountedRecorder, MomentClock, load, set_up
 from tools.faults.verdict import Evidence, read_recorded
 
-ROBOT = "modular7:1"
 AWAY = 0.1  # [rad], from where the joint stands to where the motion begins: what is refused must not go there either
 SHARE = 0.3  # of its limits, of a motion that is stopped
 REPEATS = 2

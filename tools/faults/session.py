@@ -29,6 +29,8 @@ from tools.faults.subject import (
     float_table,
     load,
     motion,
+    other_motion,
+    right_feedforward,
     set_up,
     with_faulty_line,
 )
@@ -157,11 +159,14 @@ class Session:
         self.done = True  # playing says so only of a board that was DONE, floating of one that is at rest
 
     def _feedforward(self) -> Feedforward | None:
-        """Feed-forward of the cell's wrong model; None where no model is wrong."""
-        if self.cell.fault.way != "feedforward":
-            return None
+        """Feed-forward of the cell's motions: of a right model, of the wrong one that is its fault, or None."""
+        fault = self.cell.fault
+        if fault.way != "feedforward":
+            return right_feedforward(self.bench) if fault.fed else None
         self.struck += 1
-        return feedforward_of(self.bench, self.cell.fault.setting["of"], self.cell.fault.setting["unexpected_A"])
+        if fault.setting["of"] == OTHER_MOTION:
+            return right_feedforward(self.bench, other_motion(self.bench))
+        return feedforward_of(self.bench, fault.setting["of"], fault.setting["unexpected_A"])
 
     def _reach(self) -> None:
         """Bring the board where the fault is to strike it, and wait for that; a board that boots is struck at once."""
@@ -172,7 +177,9 @@ class Session:
             return
         set_up(self.bench)
         if state is not State.DISARMED:  # what is armed has its feed-forward already; others are loaded with it later
-            load(self.bench, self._feedforward() if state is State.ARMED else None)
+            fed = state is State.ARMED or self.cell.fault.fed
+            # What is to be DONE by the moment is played once.
+            load(self.bench, self._feedforward() if fed else None, 1 if state is State.DONE else 0)
         if state in (State.DONE, State.FAULT):
             self.board.arm()
             self._move_or_trip(state)
@@ -281,6 +288,8 @@ class Session:
 LAST_WORDS = "killed.json"
 STALL_US = 1_000_000
 ROOM_LEFT = 64  # bytes of the disk that is about to be full
+OTHER_MOTION = "another plan"  # whose feed-forward a motion gets
+_PART = 8  # knots of a frame that comes too early
 BROKE = "broke"  # file that a board's program leaves in its folder when it breaks
 
 
@@ -359,11 +368,26 @@ def _limit_files(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
+def _begin_another_plan(session: Session) -> None:
+    """The knots of another plan begin to come, and no more of them than one frame."""
+    knots = [{"position": 100 * k, "velocity": 800} for k in range(_PART)]
+    session.board.tell(MessageType.KNOTS, offset=0, count=_PART, knots=knots)
+    session.struck = 1
+
+
+def _begin_another_feedforward(session: Session) -> None:
+    """The feed-forward of another plan begins to come, and no more of it than one frame."""
+    session.board.tell(MessageType.FEEDFORWARD, offset=0, count=_PART, currents=[-1000] * _PART)
+    session.struck = 1
+
+
 _HOST: dict[str, Callable[[Session], None]] = {
     "killed": _be_killed,
     "stalled": _stall,
     "disk_full": _fill_the_disk,
     "second_client": _come_second,
+    "another_plan": _begin_another_plan,
+    "another_feedforward": _begin_another_feedforward,
 }
 
 

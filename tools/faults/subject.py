@@ -14,6 +14,8 @@ from hil_tests.link_helpers import Wave
 from hil_tests.small_bench import PROGRAMS
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.board import BoardClock
+from hil_tests.virtual_bench.plant_file import read_plant_file
+from jointbench.arrays import Array
 from jointbench.bench import Bench, Clock, Feedforward, LockstepClock, RegisterName, open_bench, trajectory_knots
 from jointbench.bench.floating import FloatTable
 from jointbench.errors import JointbenchError
@@ -93,6 +95,8 @@ class CountedRecorder(Recorder):
 
 BENCH = Path(__file__).parents[2] / "hil_tests" / "benches" / "modular7.toml"
 BREAKING = PROGRAMS / "breaking.py"
+_PLANT = BENCH.parents[1] / "virtual_bench" / "plants" / "modular7.toml"
+ROBOT = "modular7:1"
 MODULES = 1  # of the arm: its first joint, about a vertical axis
 WAY = 0.08  # [rad], of a motion that is there and back again
 PERIOD = 0.768  # [s]
@@ -165,18 +169,52 @@ def motion(bench: Bench, start: float | None = None) -> Wave:
     return Wave(np.array([begin]), np.array([-WAY if begin > bench.robot.home[0] else WAY]), PERIOD)
 
 
+WATCHED_A = 0.5  # limit.unexpected of a motion with feed-forward; friction alone takes more than 1 A
+_SIGN_WITHIN = 0.01  # [rad/s], of the planned velocity, over which friction turns its sign
+
+
+def right_feedforward(bench: Bench, of: Wave | None = None) -> Feedforward:
+    """The feed-forward of the motion by what the emulated joint really is, friction included; boards watch.
+
+    Args:
+        bench: of the joint.
+        of: another motion with as many knots, of which the currents are; None: of the one that is played.
+    """
+    part = read_plant_file(_PLANT, load_robot(ROBOT.partition(":")[0])).joints[0]
+    _, velocity, acceleration = _at_knots(bench, of)
+    assert part.link.standard_parameters is not None
+    rigid = inverse_dynamics(bench.robot, *_at_knots(bench, of), part.link.standard_parameters)
+    rotor = part.rotor_inertia * bench.robot.drives[0].ratio ** 2 * acceleration
+    size = part.coulomb + part.stribeck * np.exp(-((velocity / part.stribeck_velocity) ** 2))
+    friction = size * np.tanh(velocity / _SIGN_WITHIN) + part.viscous * velocity
+    return _watched(bench, rigid + rotor + friction, WATCHED_A)
+
+
 def feedforward_of(bench: Bench, robot: str, unexpected_A: float) -> Feedforward:
     """The feed-forward of another robot's links along the motion; boards watch beyond this current, at 0 none does."""
-    other, n_knots = load_robot(robot), trajectory_knots(motion(bench), bench.robot, bench.facts).shape[1]
+    other = load_robot(robot)
     assert other.standard_parameters is not None
-    states = motion(bench).evaluate(np.linspace(0.0, PERIOD, n_knots))
-    torque = inverse_dynamics(other, *states, other.standard_parameters)
+    return _watched(bench, inverse_dynamics(other, *_at_knots(bench), other.standard_parameters), unexpected_A)
+
+
+def other_motion(bench: Bench) -> Wave:
+    """A motion of as many knots to the other side."""
+    played = motion(bench)
+    return Wave(played.start, -played.way, played.period)
+
+
+def _at_knots(bench: Bench, of: Wave | None = None) -> tuple[Array, Array, Array]:
+    n_knots = trajectory_knots(motion(bench), bench.robot, bench.facts).shape[1]
+    return (of or motion(bench)).evaluate(np.linspace(0.0, PERIOD, n_knots))
+
+
+def _watched(bench: Bench, torque: Array, unexpected_A: float) -> Feedforward:
     limit_A = np.array([unexpected_A or np.inf])
     return replace(Feedforward.of_joint_torque(torque, bench.robot), unexpected_limit_A=limit_A)
 
 
-def load(bench: Bench, feedforward: Feedforward | None = None) -> None:
-    """Upload the motion, as playing does."""
+def load(bench: Bench, feedforward: Feedforward | None = None, repeats: int = 0) -> None:
+    """Upload the motion, as playing does; with feed-forward twice, for boards watch the second repeat alone."""
     knots = trajectory_knots(motion(bench), bench.robot, bench.facts)
     (board,), currents = bench.boards, None
     if feedforward is not None:
@@ -184,7 +222,7 @@ def load(bench: Bench, feedforward: Feedforward | None = None) -> None:
         currents = sent.currents_mA
         for name, raw in sent.registers.items():
             board.write_register(name, raw)
-    board.upload(knots[0], 1 if feedforward is None else REPEATS, currents)  # boards watch the second repeat alone
+    board.upload(knots[0], repeats or (1 if feedforward is None else REPEATS), currents)
 
 
 FLOAT_SECONDS = 2.0

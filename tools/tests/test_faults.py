@@ -268,7 +268,15 @@ def test_a_ledger_that_should_be_open_must_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "id", ["supply.sags@ARMED", "rx.lose@RUNNING", "board.brown-out@LOADED", "model.of_another_robot@LOADED"]
+    "id",
+    [
+        "supply.sags@ARMED",
+        "rx.lose@RUNNING",
+        "board.brown-out@LOADED",
+        "model.of_another_robot@LOADED",
+        "feedforward.stops@LOADED",
+        "feedforward.knots_stop@RUNNING",
+    ],
 )
 def test_a_cell_of_each_kind(tmp_path: Path, id: str) -> None:
     verdict = run_cell(cell(id), tmp_path)
