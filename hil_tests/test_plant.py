@@ -29,7 +29,13 @@ from hil_tests.test_plant_sensors import still
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.drive import Windings
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.friction import RANGES, PreslidingFriction, Unmodelled
+from hil_tests.virtual_bench.friction import (
+    RANGES,
+    MakkarFriction,
+    PreslidingFriction,
+    PreslidingMakkarFriction,
+    Unmodelled,
+)
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, PowerTruth, Scatter, read_plant_file
@@ -256,14 +262,45 @@ def test_friction_over_distance_remembers_where_it_stood() -> None:
     assert loaded == pytest.approx(-(2.0 + 0.5 * math.exp(-1.0) + 0.3))
 
 
-def test_friction_over_distance_is_of_arms_with_stribeck_friction() -> None:
-    robot = load_robot("nursing_arm")
-    truth = read_plant_file(COBOT6_PLANT.with_name("nursing_arm.toml"), robot)
-    with pytest.raises(BenchFileError, match='plant "presliding" has the sizes of the law "stribeck"'):
-        Plant(robot, truth, "presliding")
+def test_makkars_law_over_distance_slides_as_the_law_does_and_holds_before() -> None:
+    """Sliding it is Makkar's law, grease and load included; at rest it holds by where it stood, of any speed's sign."""
+    gammas, grease, load = np.array([[3.0], [80.0], [10.0], [11.0], [60.0]]), np.array([2.0]), np.array([30.0])
+    position, deflection = np.zeros(1), np.array([0.01])
+    friction = PreslidingMakkarFriction(gammas, grease, load, position)
+    of_speed = MakkarFriction(gammas, grease, load, 0.02)
+    friction.begin()
+    position[0] = 0.01  # past every stop
+    for speed in (0.15, 0.3, 1.0):  # from where the law's tanh of 60 s/rad is 1 to 3e-8
+        velocity = np.array([speed])
+        expected = float(of_speed.torque(velocity, deflection)[0])
+        assert float(friction.torque(velocity, deflection)[0]) == pytest.approx(expected, rel=1e-6)
+    none = np.zeros(1)
+    assert float(friction.torque(none, deflection)[0]) == pytest.approx(3.0 + 11.0 + 0.3)
+    friction.step()
+    position[0] = 0.0099  # the first stop gives way by 0.1 of its 0.2 mrad
+    held = float(friction.torque(none, deflection)[0])
+    assert held == pytest.approx((3.0 + 11.0 + 0.3) * (1.0 - 0.35 - 0.30 / 3 - 0.20 / 10 - 0.15 / 25))
+    assert float(of_speed.torque(none, deflection)[0]) == 0.0
+
+
+def test_friction_over_distance_is_not_of_a_standing_robot() -> None:
     robot = load_robot("gorobot2")
     with pytest.raises(BenchFileError, match="'gorobot2' stands on its feet"):
         StandingPlant(robot, read_plant_file(COBOT6_PLANT.with_name("gorobot2.toml"), robot), "presliding")
+
+
+def test_an_arm_of_makkars_law_is_held_by_friction_over_distance() -> None:
+    """Without current the shoulder stands within its stops; by friction of speed it sinks."""
+    robot = load_robot("nursing_arm")
+    truth = read_plant_file(COBOT6_PLANT.with_name("nursing_arm.toml"), robot)
+
+    def sinks(kind: PlantKind) -> float:
+        """Way of the second joint from 0.2 to 0.3 s [rad], under 8 N·m of gravity and 14 N·m of friction."""
+        motions = drive_open(Plant(robot, truth, kind), np.zeros((300, 6)))
+        return abs(float(motions[299].motor_position[1] - motions[199].motor_position[1]))
+
+    assert sinks("presliding") < 2e-5  # it swings by so much about where the stops hold it
+    assert sinks("harmonic") > 5e-4
 
 
 def test_current_follows_its_command_with_the_lag() -> None:

@@ -132,6 +132,36 @@ class PreslidingFriction(StribeckFriction):
         return np.clip(self._stops + (self._position - self._from), -self.REACH, self.REACH)
 
 
+class PreslidingMakkarFriction(PreslidingFriction):
+    """The sizes of Makkar's law, but friction that turns its sign over distance and remembers where it stood.
+
+    tau = (g4 + g1 (1 - tanh(g3 |v|)) + load |gear deflection|) Σ share s / reach + grease v / (v² + v0²)^(1/6)
+
+    The stops s take the place of tanh(g2 v) and tanh(g5 v), which turn the law's sign; its fall from g1 + g4 at
+    standstill to g4, tanh(g3 v), and the drag of the grease are of speed as in `MakkarFriction`.
+    """
+
+    def __init__(self, gammas: Array, grease: Array, load: Array, position: Array) -> None:
+        """Take g1 … g5 as rows, shape (5, n), of which g2 and g5 have no meaning here, and the rest as both others."""
+        g1, _, g3, g4, _ = gammas
+        super().__init__(g4, g1, np.ones_like(g1), load, position)
+        self._fall, self._grease = g3, grease
+
+    def torque(self, velocity: Array, deflection: Array) -> Array:
+        """Friction [N·m] at `velocity` [rad/s], gear `deflection` [rad] and the motors' position."""
+        drag = self._grease * velocity * (velocity**2 + GREASE_STILL**2) ** (-1.0 / 6.0)
+        return super().torque(velocity, deflection) + drag
+
+    def size(self, velocity: Array, deflection: Array) -> Array:
+        """How much the part that turns its sign is [N·m]."""
+        fall = 1.0 - np.tanh(self._fall * np.abs(velocity))
+        return self._coulomb + self._stribeck * fall + self._load * np.abs(deflection)
+
+    def slope(self, deflection: Array) -> Array:
+        """Steepest rise over velocity [N·m·s/rad]: that of the grease through standstill."""
+        return self._grease * GREASE_STILL ** (-1.0 / 3.0)
+
+
 class CoulombFriction:
     """tau = coulomb tanh(v / transition), of a rigid gear: what a simple model has, smooth through standstill."""
 

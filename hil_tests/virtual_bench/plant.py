@@ -21,6 +21,7 @@ from hil_tests.virtual_bench.friction import (
     MakkarFriction,
     MeshRipple,
     PreslidingFriction,
+    PreslidingMakkarFriction,
     StribeckFriction,
     Unmodelled,
 )
@@ -324,7 +325,8 @@ class Plant:
         decay = np.abs(np.linalg.inv(inertia)) @ slope * truth.tick / self._steps
         if isinstance(self._friction, PreslidingFriction):
             stiffness = self._friction.stiffness(torque / column(truth, "stiffness"))
-            decay = np.sqrt(np.abs(np.linalg.inv(inertia)) @ stiffness) * truth.tick / self._steps
+            swing = np.sqrt(np.abs(np.linalg.inv(inertia)) @ stiffness) * truth.tick / self._steps
+            decay = np.maximum(decay, swing)
         worst = int(decay.argmax())
         if decay[worst] > _LARGEST_DECAY:
             needed = math.ceil(decay[worst] / _LARGEST_DECAY * self._steps)
@@ -355,27 +357,21 @@ def _inertia_about(axis: Vector3, part: JointTruth) -> float:
 
 
 def joint_friction(truth: PlantFile, kind: PlantKind, transmission: Transmission, position: Array) -> Friction:
-    """Friction of the joints; where drives are coupled, what depends on load is a matter of their gears.
-
-    Raises:
-        BenchFileError: friction over distance is asked of joints whose law is another's.
-    """
+    """Friction of the joints; where drives are coupled, what depends on load is a matter of their gears."""
     if kind == "ideal":
         return CoulombFriction(column(truth, "coulomb"), truth.ideal_transition)
     share = np.where(transmission.shared, 0.0, column(truth, "load_friction"))
     load = share * column(truth, "stiffness")
-    if kind == "presliding":
-        if any(joint.makkar for joint in truth.joints):
-            raise BenchFileError(
-                'plant "presliding" has the sizes of the law "stribeck"; this plant file describes "makkar": take '
-                'plant "harmonic"'
-            )
-        rise = (column(truth, "stribeck"), column(truth, "stribeck_velocity"))
-        return PreslidingFriction(column(truth, "coulomb"), *rise, load, position)
     if any(joint.makkar for joint in truth.joints):
         plain = 1.0 / truth.transition  # of a bearing, which has Coulomb friction alone
-        laws = [joint.makkar or (0.0, plain, plain, joint.coulomb, plain) for joint in truth.joints]
-        return MakkarFriction(np.array(laws).T, column(truth, "grease_drag"), load, truth.transition)
+        laws = np.array([joint.makkar or (0.0, plain, plain, joint.coulomb, plain) for joint in truth.joints]).T
+        grease = column(truth, "grease_drag")
+        if kind == "presliding":
+            return PreslidingMakkarFriction(laws, grease, load, position)
+        return MakkarFriction(laws, grease, load, truth.transition)
+    if kind == "presliding":
+        rise = (column(truth, "stribeck"), column(truth, "stribeck_velocity"))
+        return PreslidingFriction(column(truth, "coulomb"), *rise, load, position)
     return StribeckFriction(
         coulomb=column(truth, "coulomb"),
         transition=truth.transition,
