@@ -6,7 +6,8 @@ hosts retransmit. No request that could start the motor comes between a STOP and
 
 Memory is collected at LOAD, at ARM only where half of what there is memory for was asked since, and then not again
 until the motor rests. So of all requests but STOP only so many are served until then as there is memory for, some
-hundred; what comes after them gets no answer. (A PING takes no memory and never comes here.)
+hundred; what comes after them is refused by an ACK, which takes no memory. (PING and COMPENSATE take none, either, and
+never come here.)
 """
 
 import gc
@@ -59,6 +60,7 @@ STATE_RUNNING = const(4)
 REFUSAL_OK = const(0)
 REFUSAL_BAD_LENGTH = const(1)
 REFUSAL_WRONG_STATE = const(3)
+REFUSAL_NO_MEMORY = const(21)
 PINS_AT = const(116)  # of the Hal's inputs
 KEEP_OFF = const(3)  # of their bits: stop and fault, and those of the limit switches
 SWITCHES = const(12)
@@ -75,7 +77,7 @@ for _name in (
     assert globals()[_name] == getattr(tick, _name)
 for _name in (
     "MESSAGE_STOP", "MESSAGE_PING", "STATE_DISARMED", "STATE_ARMED", "STATE_RUNNING", "REFUSAL_OK",
-    "REFUSAL_BAD_LENGTH", "REFUSAL_WRONG_STATE",
+    "REFUSAL_BAD_LENGTH", "REFUSAL_WRONG_STATE", "REFUSAL_NO_MEMORY",
 ):  # fmt: skip
     assert globals()[_name] == getattr(wire, _name)
 
@@ -109,6 +111,7 @@ class Requests:
         link = self._link
         kind = link.received[1]
         if kind != MESSAGE_STOP and not gc.isenabled() and link.errands > self._most:
+            link.acknowledge(kind, REFUSAL_NO_MEMORY, self._most)
             return
         self._repeated = repeated = recall(link.line_at, self._last_at)
         answer = self._answer

@@ -6,10 +6,10 @@ from array import array
 from micropython import const
 
 PROTOCOL_MAJOR = const(1)
-PROTOCOL_MINOR = const(5)
+PROTOCOL_MINOR = const(6)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x0CFB67C9)
+SCHEMA_HASH = const(0x638CEADF)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -93,6 +93,7 @@ REFUSAL_PINS = const(17)
 REFUSAL_BRAKE = const(18)
 REFUSAL_FEEDFORWARD = const(19)
 REFUSAL_TABLE = const(20)
+REFUSAL_NO_MEMORY = const(21)
 
 RESET_CAUSE_UNKNOWN = const(0)
 RESET_CAUSE_POWER_ON = const(1)

@@ -195,6 +195,30 @@ def test_memory_is_enough(board: BoardProcess) -> None:
     assert collected(board) >= loaded - 1024  # what the last requests left, which is not collected yet
 
 
+def test_what_there_is_no_memory_for_is_refused_and_not_lost(board: BoardProcess) -> None:
+    """Armed, a board does not collect memory: it serves as many requests as it has some for, and answers all others."""
+    prepare(board, swing(board.hello().body.max_knots, 5000))
+    board.arm()
+    asked = [board.request(MessageType.READ, first=1, count=30) for _ in range(250)]
+    served = [answer for answer in asked if answer.type is MessageType.VALUES]
+    refused = [answer.body for answer in asked if answer.type is MessageType.ACK]
+    assert len(served) + len(refused) == len(asked)
+    assert {Refusal(body.refusal) for body in refused} == {Refusal.NO_MEMORY}
+    most = refused[0].value  # a request and its answer take of it one each
+    assert len(refused) > 50
+    assert most / 2 - 4 <= len(served) <= most / 2
+    assert asked[len(served) - 1] is served[-1]  # the first ones
+    before = len(board.of(MessageType.PONG))
+    board.send(MessageType.PING, nonce=7)
+    board.run(5)
+    assert len(board.of(MessageType.PONG)) == before + 1
+    assert board.last.enable == 1
+    assert board.of(MessageType.FAULT) == []
+    assert board.refusal(MessageType.STOP) is Refusal.OK
+    assert board.last.enable == 0
+    assert board.request(MessageType.READ, first=1, count=30).type is MessageType.VALUES
+
+
 def collected(board: BoardProcess) -> int:
     """Free memory [bytes] as a STATUS tells it after memory was collected."""
     for _ in range(40):

@@ -202,6 +202,7 @@ def test_the_list_of_refusals_is_whole() -> None:
         R.PINS,
         R.BRAKE,
         R.FEEDFORWARD,
+        R.NO_MEMORY,
     }  # a test of their own
     assert {case[0] for case in REFUSALS} == set(R) - elsewhere
 

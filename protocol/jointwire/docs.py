@@ -99,6 +99,8 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "value: which knot",
         "TABLE": "no table to float by: limit.float is 0, knots have no currents, or are not evenly 2^8 … 2^20 counts "
         "apart; value: which knot",
+        "NO_MEMORY": "a motor is on, and as many requests were served since ARM as there is memory for; PING, "
+        "COMPENSATE and STOP are served; value: how many it can serve",
     },
     ResetCause: {
         "UNKNOWN": "the hardware does not tell",

@@ -16,7 +16,7 @@ from enum import IntEnum, IntFlag
 from construct import Array, Bytes, Const, Int8ul, Int16sl, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 5
+PROTOCOL_MINOR = 6
 MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
@@ -120,6 +120,7 @@ class Refusal(IntEnum):
     BRAKE = 18
     FEEDFORWARD = 19
     TABLE = 20
+    NO_MEMORY = 21
 
 
 class ResetCause(IntEnum):

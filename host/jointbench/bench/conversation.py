@@ -56,6 +56,8 @@ _REFUSALS: dict[Refusal, str] = {
     "the limit",
     Refusal.TABLE: "knot {value} keeps its motor from floating: limit.float is 0 unless a host allows it, each knot "
     "needs a current, and positions must be evenly 2^8 to 2^20 counts apart",
+    Refusal.NO_MEMORY: "it has no memory for more requests while a motor is on ({value} since it was armed); stop it, "
+    "or ask less often",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }

@@ -106,7 +106,7 @@ def test_the_hash_follows_every_change_of_a_register_but_its_doc(monkeypatch: py
             ["message SYNC: order is edge_us, edge there, edge, edge_us here"],
         ),
         ({"message__SING": [99, False, []]}, ["message SING is only there"]),
-        ({"protocol": [2, 0]}, ["wire: protocol is [2, 0] there, [1, 5] here"]),
+        ({"protocol": [2, 0]}, ["wire: protocol is [2, 0] there, [1, 6] here"]),
         ({"registers__0__default": 5}, ["register board.node: default is 5 there, 1 here"]),
         ({"channels__0__kind": 77}, ["channel motor_current: kind is 77 there, 0 here"]),
         ({"State__DONE": 9}, ["State: DONE is 9 there, 5 here"]),
