@@ -82,7 +82,7 @@ def test_the_verb_floats_records_and_leaves_the_boards_as_they_were(
         assert {facts.registers["servo.friction"] for facts in bench.facts} == {0}
 
 
-@pytest.mark.slow  # quickly: a recorded path becomes a motion in host/jointbench/tests/excitation/test_taught.py
+@pytest.mark.slow  # quickly: a recorded path becomes a motion in host/jointbench/tests/excitation/test_plan.py
 def test_what_a_hand_has_taught_becomes_a_motion_that_the_bench_plays(
     bench: Bench, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

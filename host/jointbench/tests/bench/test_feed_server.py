@@ -1,7 +1,11 @@
-"""The feed's server among clients as they may be: rubbish, crowds, one that never reads, and what the dead leave."""
+"""The feed's server among clients as they may be: rubbish, crowds, one that never reads, and what the dead leave.
+
+Pages that close, whenever they do: nobody need hear of it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import json
@@ -9,6 +13,7 @@ import os
 import socket
 import tempfile
 import threading
+from asyncio import Future
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -16,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tornado.websocket import WebSocketClosedError
 
 from jointbench.bench import feed, feed_server
 from jointbench.bench.bench_file import BenchFile, read_bench_file
 from jointbench.bench.feed import VERSION, FeedClient, open_feed, private_folder, release_watcher
 from jointbench.bench.feed_server import LONGEST_LINE, MOST_CLIENTS, MOST_UNREAD, FeedServer
+from jointbench.bench.monitor.server import Audience
 from jointbench.errors import FeedError
 
 
@@ -324,3 +331,36 @@ def test_clients_that_come_while_it_closes_are_hung_up_on(caplog: pytest.LogCapt
             client.close()
     gc.collect()
     assert caplog.records == []
+
+
+class ClosingPage:
+    """It closes while text is on its way to it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def write_message(self, message: str) -> Future[None]:
+        async def send() -> None:
+            await asyncio.sleep(0)
+            raise self.error
+
+        return asyncio.ensure_future(send())
+
+
+@pytest.mark.parametrize(("error", "told"), [(WebSocketClosedError(), 0), (OSError("no memory"), 1)])
+def test_only_what_is_not_a_closed_page_is_told(error: Exception, told: int) -> None:
+    heard: list[dict[str, Any]] = []
+
+    async def tell() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+        audience = Audience(lambda _: True)
+        page = ClosingPage(error)
+        audience.join(page)
+        audience.tell({"kind": "state"})
+        for _ in range(4):
+            await asyncio.sleep(0)
+        audience.leave(page)
+        gc.collect()
+
+    asyncio.run(tell())
+    assert len(heard) == told

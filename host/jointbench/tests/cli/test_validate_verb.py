@@ -1,4 +1,9 @@
-"""`jointbench validate`: a word a script can act on, with every figure it rests on."""
+"""`jointbench validate`: a word a script can act on, with every figure it rests on.
+
+`jointbench watch`: what pushed during a recording, in words and in JSON.
+
+`jointbench residual`: what a model lacks, learnt from one run and judged on others.
+"""
 
 import dataclasses
 import json
@@ -14,6 +19,7 @@ from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate
 from jointbench.model import Wrench, external_torques, load_robot
 from jointbench.recording import Samples, open_run, save_samples
+from jointbench.tests.identification.synthetic import run_of, synthetic_run
 from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 PROVENANCE = {"robot": "cobot6"}
@@ -160,3 +166,107 @@ def test_cut_off_and_interval_are_as_asked(folder: Path, capsys: pytest.CaptureF
     assert "judged at a cut-off of 8 Hz, as asked" in asked
     assert slower["verification_total_relative"] != part["verification_total_relative"]
     assert main(["validate", *places, "--cutoff-Hz", "0"]) == 2
+
+
+ROBOT = load_robot("cobot6:3")
+PUSHED_S = (3.0, 3.3)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
+    """A model, a quiet run, and one during which joint 2 was pushed by 25 N·m."""
+    folder = tmp_path_factory.mktemp("runs")
+    origin = {"robot": "cobot6:3"}
+    quiet, other = (synthetic_run(ROBOT, motion_seed=seed, noise_seed=seed, repeats=1) for seed in (1, 2))
+    model = fit(quiet, friction="coulomb_viscous").save(folder / "model.json")
+    torque = np.array(other.samples.motor_torque)
+    torque[slice(*(round(1000 * at) for at in PUSHED_S)), 1] += 25.0
+    pushed = dataclasses.replace(other.samples, motor_torque=torque)
+    still, moved = (save_samples(folder / name, run, origin) for name, run in (("q", quiet.samples), ("p", pushed)))
+    return str(model), str(still), str(moved)
+
+
+def test_a_push_is_said(places: tuple[str, str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", *places, "--frame", ROBOT.joints[-1].link.name, "--json", "-"]) == 0
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    (push,) = told["pushes"]
+    assert push["joint"] == "j2"
+    assert push["start"] == pytest.approx(PUSHED_S[0], abs=0.05)
+    assert push["end"] == pytest.approx(PUSHED_S[1], abs=0.1)
+    assert len(push["force_N"]) == 3
+    assert 0.0 < told["thresholds"]["j2"] < 25.0
+    assert "1 push\n" in said.err
+    assert "j2 feels +2" in said.err
+
+
+def test_nothing_is_said_of_a_quiet_run(places: tuple[str, str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    model, quiet, _ = places
+    assert main(["watch", model, quiet, quiet]) == 0
+    assert "nothing pushed" in capsys.readouterr().out
+
+
+def test_a_run_with_gaps_is_refused(places: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    model, quiet, _ = places
+    samples = open_run(quiet).samples
+    position = np.array(samples.motor_position)
+    position[500:510] = np.nan
+    broken = save_samples(
+        tmp_path / "gap", dataclasses.replace(samples, motor_position=position), {"robot": "cobot6:3"}
+    )
+    assert main(["watch", model, quiet, str(broken)]) == 2
+    assert "10 samples are missing, the first at 0.5 s" in capsys.readouterr().err
+
+
+ARM_OF_TWO = {"robot": "cobot6:2"}
+
+
+@pytest.fixture(scope="module")
+def missions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two motions of the first two joints of an arm, one run in which it stands, and a model of the first motion."""
+    missions, robot = tmp_path_factory.mktemp("runs"), load_robot("cobot6:2")
+    for name, seed in (("own", 1), ("other", 2)):
+        save_samples(missions / name, synthetic_run(robot, motion_seed=seed, noise_seed=seed).samples, ARM_OF_TWO)
+    still = np.tile(robot.home, (3000, 1))
+    save_samples(missions / "still", run_of(robot, still, 0.0 * still, plan=None, repeats=0).samples, ARM_OF_TWO)
+    fit(open_run(missions / "own")).save(missions / "model.json")
+    return missions
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any], str]:
+    code = main(["residual", *map(str, arguments), "--json", "-"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON")), said.err
+
+
+def test_both_residuals_are_told_of_each_run(
+    missions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "residuals.png"
+
+    code, found, said = told(capsys, missions / "own", missions / "other", "--picture", picture)
+
+    assert code == 0
+    assert found["learnt_from"] == "own"
+    other = found["missions"]["other"]
+    assert other["state"]["average_gain"] > 0.9
+    assert other["state"]["verdict"] == "identified"
+    assert other["polynomial"]["verdict"] == "refused"
+    assert list(other["error_of_model"]) == ["j1", "j2"]
+    assert "gain by time" in said
+    assert picture.is_file()
+
+
+def test_a_model_that_lacks_nothing_has_no_residual(missions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is left of the identified model is noise: nothing to learn, and the verdict says so."""
+    code, found, _ = told(capsys, missions / "own", missions / "other", "--model", missions / "model.json")
+
+    assert code == 1
+    assert found["missions"]["other"]["state"]["average_gain"] < 0.1
+
+
+def test_a_run_at_rest_and_runs_of_one_name_are_refused(missions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["residual", str(missions / "still")]) == 2
+    assert "no joint moves" in capsys.readouterr().err
+    assert main(["residual", str(missions / "own"), str(missions / "own")]) == 2
+    assert "two runs are named 'own'" in capsys.readouterr().err

@@ -26,8 +26,7 @@ from jointbench.results.pages import comparison_content, difference_panel
 from jointbench.results.summary import fit_facts
 from tools.browser import page_of, serious_findings
 
-from .page_looks import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
-from .page_text import Page
+from .page_text import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, Page, overlapping
 from .recordings import Example, evidence_of, proof_of
 
 FIVE_MIB = 5 * 2**20

@@ -10,7 +10,7 @@ import pytest
 
 from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent
 from jointbench.testing.session import broken_by
-from jointbench.tests.testing.desks import TESTS, run, with_bench
+from jointbench.tests.testing.test_taking_turns import TESTS, run, with_bench
 
 pytest_plugins = ["pytester"]
 

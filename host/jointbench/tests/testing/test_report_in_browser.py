@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from jointbench.tests.results.page_looks import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
-from jointbench.tests.testing.desks import with_bench
+from jointbench.tests.results.page_text import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
+from jointbench.tests.testing.test_taking_turns import with_bench
 from tools.browser import page_of, serious_findings
 
 from .test_run_report import DESK, TESTS

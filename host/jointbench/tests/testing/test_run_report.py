@@ -13,7 +13,7 @@ import pytest
 
 from jointbench.testing.session import urls_in
 from jointbench.tests.results.page_text import Page
-from jointbench.tests.testing.desks import with_bench
+from jointbench.tests.testing.test_taking_turns import with_bench
 
 pytest_plugins = ["pytester"]
 
