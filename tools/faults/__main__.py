@@ -24,7 +24,7 @@ from jointbench.testing.requirements import load
 from jointwire import State
 from tools.faults.campaign import run_campaign, side_by_side
 from tools.faults.cell import MOMENTS_US, Cell, Fault, UnknownCell, all_cells, chosen_cells, read_matrix
-from tools.faults.chip_cuts import CutVerdict, Update, cut_power, cut_table, take_down_update
+from tools.faults.chip_cuts import CutVerdict, Update, cut_power, cut_table, read_verdicts, take_down_update
 from tools.faults.commands import make_store
 from tools.faults.disk import disk_cells, disk_table, run_disk_cell
 from tools.faults.kills import Kill, KillVerdict, kill_checks, kill_table, prepare, run_kill
@@ -96,7 +96,6 @@ def rendered(matrix: Mapping[str, Fault], text: str) -> str:
 
 ERRORS = (JointbenchError, BenchError)
 SAMPLE = 13  # of the cells, each so many-th is run on a QEMU board, too
-_CUTS_A_PART = 12  # in a process of its own: neighbours mostly read the same
 OUT = Path(tempfile.gettempdir()) / "jointbench-faults"
 
 
@@ -222,7 +221,7 @@ def cuts(options: argparse.Namespace, console: Console) -> Result:
     noted = out / "verdicts.jsonl"
     if options.resume:
         update = Update.load(out)
-        done = [CutVerdict.of_dict(json.loads(line)) for line in noted.read_text(encoding="utf-8").splitlines()]
+        done = read_verdicts(noted)
     else:
         shutil.rmtree(out, ignore_errors=True)  # of an earlier run
         console.progress("a flash of a chip, whose writes are taken down")
@@ -236,21 +235,18 @@ def cuts(options: argparse.Namespace, console: Console) -> Result:
         f"{len(update.writes)} writes: {erases} sectors erased, {len(update.writes) - erases} pages programmed; "
         f"{len(chosen)} cuts, {options.workers} at a time" + (f", after {len(done)} before" if done else "")
     )
-    parts = [chosen[start : start + _CUTS_A_PART] for start in range(0, len(chosen), _CUTS_A_PART)]
     count = 0
 
-    def note(verdicts: list[CutVerdict]) -> None:
+    def note(verdict: CutVerdict) -> None:
         nonlocal count
-        count += len(verdicts)
+        count += 1
         console.progress(f"{count} of {len(chosen)} cuts", count / len(chosen))
         with noted.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(verdict.to_dict()) + "\n" for verdict in verdicts)
-        for verdict in verdicts:
-            if verdict.problem:
-                console.say(f"NO  {verdict.cut.name}: {verdict.problem}")
+            file.write(json.dumps(verdict.to_dict()) + "\n")
+        if verdict.problem:
+            console.say(f"NO  {verdict.cut.name}: {verdict.problem}")
 
-    act = partial(cut_power, update=update, out=out, seed=options.seed)
-    verdicts = [*done, *(verdict for part in side_by_side(act, parts, options.workers, note) for verdict in part)]
+    verdicts = [*done, *cut_power(chosen, update, out, options.seed, options.workers, done, note)]
     console.say(cut_table(verdicts, update))
     fields = {"writes": len(update.writes), "cuts": [verdict.to_dict() for verdict in verdicts]}
     bad = load(FOLDER)["flash.chip_cuts"].check(sum(bool(verdict.problem) for verdict in verdicts))

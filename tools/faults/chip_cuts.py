@@ -4,16 +4,20 @@ The writes of one update are taken down, from the first file that is emptied to 
 is confirmed. Of each the flash is made anew as it is before it, after half of it, and after any of its bits, and the
 chip starts on that until it answers HELLO.
 
-A chip that reads nothing of what differs between two flashes does the same on both: such a boot is not made twice. What
-it reads of its files is taken down at each boot.
+A chip that reads nothing of what differs between two flashes does the same on both: such a boot is not made twice. At
+each boot the pages of its files that the chip reads are taken down in order, until it answers. The first page is the
+same for all memories; which page follows depends on nothing but what those before it hold. So boots form a tree, with a
+page at each node and its contents as branches, and a memory that leads to a leaf starts as the one that made the leaf.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,7 @@ from hil_tests.virtual_bench.bench_file import RP2040
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.flash import (
+    PAGE,
     SECTOR,
     FlashWrite,
     flash_after_cut,
@@ -42,7 +47,6 @@ HOW = ("before", "half", "bits")
 _NODE = 1
 _ASK_EVERY_NS = 100_000_000
 _ASKED = 60  # times: 6 s, of which a chip that hashes both slots takes half
-_REMEMBERED = 8  # boots that others are held against
 _INPUTS: dict[str, Any] = {"analog": {"current": [2048], "supply": [3000], "temperature": [275]}, "count": 0.25}
 
 
@@ -90,6 +94,12 @@ class Update:
         every = [Cut(number, how) for number in range(len(self.writes)) for how in HOW]
         return [*every, Cut(len(self.writes), HOW[0])]
 
+    @property
+    def pages(self) -> frozenset[int]:
+        """Pages that are written, by number from the flash's begin: in no other do two memories differ."""
+        spans = [(write.at, SECTOR if write.data is None else len(write.data)) for write in self.writes]
+        return frozenset(page for at, size in spans for page in range(at // PAGE, -(-(at + size) // PAGE)))
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -111,14 +121,14 @@ class Boot:
     Attributes:
         image: SHA-256 of what answers, empty for nothing.
         problem: why nothing does.
-        reads: sectors that it has read of its files.
+        reads: pages that it has read of its files, by number from the flash's begin, in the order of their first reads.
         resets: before it answered.
         memory: its flash then.
     """
 
     image: str
     problem: str
-    reads: frozenset[int]
+    reads: tuple[int, ...]
     resets: int
     memory: bytes
 
@@ -131,12 +141,14 @@ class CutVerdict:
         image: SHA-256 of what answers, empty for nothing.
         booted: whether it was started on this very memory; else it reads what another one read.
         problem: what is wrong, empty for nothing.
+        reads: where it was booted, the pages it read of those that the update writes, in order.
     """
 
     cut: Cut
     image: str
     booted: bool
     problem: str
+    reads: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As a result has it."""
@@ -145,7 +157,73 @@ class CutVerdict:
     @classmethod
     def of_dict(cls, fields: Mapping[str, Any]) -> CutVerdict:
         """The one of which `to_dict` made this."""
-        return cls(Cut(**fields["cut"]), fields["image"], fields["booted"], fields["problem"])
+        reads = tuple(fields.get("reads", ()))
+        return cls(Cut(**fields["cut"]), fields["image"], fields["booted"], fields["problem"], reads)
+
+
+def read_verdicts(path: Path) -> list[CutVerdict]:
+    """Read the verdicts of an interrupted campaign, and take off the file what is left of a line half written."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    path.write_text(whole, encoding="utf-8")
+    return [CutVerdict.of_dict(json.loads(line)) for line in whole.splitlines()]
+
+
+@dataclass
+class _Reading:
+    """Where chips that have read the same so far go on: with this page, or they answer."""
+
+    page: int
+    after: dict[bytes, _Reading | CutVerdict] = field(default_factory=dict[bytes, "_Reading | CutVerdict"])
+
+
+class BootTree:
+    """Boots by what the chips read, in order."""
+
+    def __init__(self) -> None:
+        self._root: _Reading | CutVerdict | None = None
+
+    def find(self, memory: bytes) -> CutVerdict | None:
+        """Return the verdict on a chip that has read the same as one would on this memory; None where there is none."""
+        place = self._root
+        while isinstance(place, _Reading):
+            place = place.after.get(_page(memory, place.page))
+        return place
+
+    def add(self, memory: bytes, verdict: CutVerdict) -> None:
+        """Add a boot on a memory; `verdict.reads` has the pages it read.
+
+        Raises:
+            CellNotRun: another chip has read the same up to some page, and went on with another one.
+        """
+        if self._root is None:
+            self._root = _way(memory, verdict.reads, verdict)
+            return
+        place = self._root
+        for number, page in enumerate(verdict.reads):
+            if not isinstance(place, _Reading) or place.page != page:
+                break
+            content, rest = _page(memory, page), verdict.reads[number + 1 :]
+            if content not in place.after:
+                place.after[content] = _way(memory, rest, verdict)
+                return
+            place = place.after[content]
+        else:
+            if isinstance(place, CutVerdict) and place.image == verdict.image:
+                return
+        raise CellNotRun(f"after {verdict.cut.name} the chip does other things than another one that has read the same")
+
+
+def _way(memory: bytes, reads: Sequence[int], verdict: CutVerdict) -> _Reading | CutVerdict:
+    """The nodes from some page on to a leaf."""
+    place: _Reading | CutVerdict = verdict
+    for page in reversed(reads):
+        place = _Reading(page, {_page(memory, page): place})
+    return place
+
+
+def _page(memory: bytes, number: int) -> bytes:
+    return memory[number * PAGE : (number + 1) * PAGE]
 
 
 def take_down_update(folder: Path, is_used: bool = True) -> Update:
@@ -185,26 +263,76 @@ def take_down_update(folder: Path, is_used: bool = True) -> Update:
     return Update(before, writes, report.before, report.image, config)
 
 
-def cut_power(cuts: Sequence[Cut], update: Update, out: Path, seed: int = 0) -> list[CutVerdict]:
-    """Start a chip after each of some cuts, but where another has read the same; its files lie in `out`."""
-    folder = out / f"cut{cuts[0].number}{cuts[0].how}"
-    touched = sorted({write.at // SECTOR for write in update.writes})
-    boots: list[tuple[bytes, frozenset[int], str, str]] = []
-    verdicts: list[CutVerdict] = []
-    for cut in cuts:
-        memory = flash_after_cut(update.before, update.writes, cut.number, cut.how, seed)
-        for before, reads, image, problem in boots:
-            if not any(_sector(before, k) != _sector(memory, k) for k in touched if k in reads):
-                verdicts.append(CutVerdict(cut, image, False, problem))
-                break
+def cut_power(
+    cuts: Sequence[Cut],
+    update: Update,
+    out: Path,
+    seed: int = 0,
+    workers: int = 1,
+    done: Sequence[CutVerdict] = (),
+    note: Callable[[CutVerdict], None] = lambda _: None,
+) -> list[CutVerdict]:
+    """Start a chip after each of some cuts, but where another has read the same.
+
+    Args:
+        cuts: in order.
+        update: that is cut.
+        out: folder for the chips' files.
+        seed: of the bits that a cut leaves done.
+        workers: chips that run at a time. Each has its own part of the cuts, as neighbours mostly read the same.
+        done: verdicts of an earlier campaign, whose boots are not made again.
+        note: called with each verdict as it comes, by one thread at a time.
+
+    Returns:
+        The verdicts, in the order of the cuts.
+    """
+    tree, lock = BootTree(), threading.Lock()
+    over, pages = threading.Event(), update.pages
+
+    def memory_of(cut: Cut) -> bytes:
+        return flash_after_cut(update.before, update.writes, cut.number, cut.how, seed)
+
+    for verdict in done:
+        if verdict.reads:
+            tree.add(memory_of(verdict.cut), verdict)
+
+    def judge(cut: Cut, folder: Path) -> CutVerdict:
+        memory = memory_of(cut)
+        with lock:
+            same = tree.find(memory)
+        if same:
+            verdict = CutVerdict(cut, same.image, False, same.problem)
         else:
-            boot = boot_chip(memory, update.config, folder)
-            problem = boot.problem
-            if not problem and boot.image not in (update.old, update.new):
-                problem = f"image {boot.image[:16]} is neither of the two"
-            boots = [(memory, boot.reads, boot.image, problem), *boots][:_REMEMBERED]
-            verdicts.append(CutVerdict(cut, boot.image, True, problem))
-    return verdicts
+            verdict = _verdict(cut, boot_chip(memory, update.config, folder), update, pages)
+        with lock:
+            if verdict.reads:
+                tree.add(memory, verdict)
+            note(verdict)
+        return verdict
+
+    def judge_all(part: Sequence[Cut], folder: Path) -> list[CutVerdict]:
+        try:
+            return [judge(cut, folder) for cut in part if not over.is_set()]
+        except BaseException:
+            over.set()
+            raise
+
+    share = -(-len(cuts) // workers)
+    parts = [cuts[start : start + share] for start in range(0, len(cuts), max(share, 1))]
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(judge_all, part, out / f"chip{number}") for number, part in enumerate(parts)]
+        try:
+            return [verdict for future in futures for verdict in future.result()]
+        finally:
+            over.set()
+
+
+def _verdict(cut: Cut, boot: Boot, update: Update, pages: frozenset[int]) -> CutVerdict:
+    """Judge a boot; `pages` are those that the update writes."""
+    problem = boot.problem
+    if not problem and boot.image not in (update.old, update.new):
+        problem = f"image {boot.image[:16]} is neither of the two"
+    return CutVerdict(cut, boot.image, True, problem, tuple(page for page in boot.reads if page in pages))
 
 
 def cut_table(verdicts: Sequence[CutVerdict], update: Update) -> str:
@@ -233,7 +361,7 @@ def boot_chip(memory: bytes, config: Mapping[str, Any], folder: Path) -> Boot:
         silent = f"nothing answers within {1e-9 * _ASKED * _ASK_EVERY_NS:g} s"
         return Boot("", silent, board.reads(), board.resets, board.flash.read_bytes())
     except BoardDied as error:
-        return Boot("", str(error), frozenset(), board.resets, board.flash.read_bytes())
+        return Boot("", str(error), (), board.resets, board.flash.read_bytes())
     finally:
         board.close()
 
@@ -253,7 +381,3 @@ def _restart(file: BenchFile) -> None:
                 connections.boards["j1"].greet()
                 return
     raise CellNotRun("the chip does not start again")
-
-
-def _sector(memory: bytes, number: int) -> bytes:
-    return memory[number * SECTOR : (number + 1) * SECTOR]

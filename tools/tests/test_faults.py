@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
+from hil_tests.virtual_bench.rp2040.flash import PAGE as FLASH_PAGE
 from hil_tests.virtual_bench.rp2040.flash import FlashWrite
 from jointbench import errors, files
 from jointbench.bench import BoardLedger, Ledger
@@ -39,7 +41,7 @@ from tools.faults.cell import (
     chosen_cells,
     read_matrix,
 )
-from tools.faults.chip_cuts import Cut, CutVerdict, Update
+from tools.faults.chip_cuts import BootTree, Cut, CutVerdict, Update, read_verdicts
 from tools.faults.commands import COMMANDS, Store, forked_bench, make_store
 from tools.faults.disk import TROUBLES, WriteLog, contents, disk_cells, run_disk_cell
 from tools.faults.kills import WAYS, WORKS, Kill, kill_checks, run_kill
@@ -377,9 +379,49 @@ def test_cuts_that_were_interrupted_go_on_with_the_same_update(tmp_path: Path) -
     update = Update(b"\xff" * 8192, writes, "aa", "bb", {"node": 1})
     update.save(tmp_path)
     assert Update.load(tmp_path) == update
-    verdict = CutVerdict(Cut(1, "bits"), "aa", True, "")
-    assert CutVerdict.of_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
-    assert verdict.cut in update.cuts
+    verdicts = [CutVerdict(Cut(1, "bits"), "aa", True, "", (7, 3)), CutVerdict(Cut(2, "before"), "bb", False, "no")]
+    assert all(verdict.cut in update.cuts for verdict in verdicts)
+    noted = tmp_path / "verdicts.jsonl"
+    assert read_verdicts(noted) == []
+    lines = [json.dumps(verdict.to_dict()) + "\n" for verdict in verdicts]
+    noted.write_text("".join(lines) + lines[0][:20], encoding="utf-8")  # the end came amid a line
+    assert read_verdicts(noted) == verdicts
+    assert noted.read_text(encoding="utf-8") == "".join(lines)
+
+
+def read_pages(memory: bytes) -> tuple[tuple[int, ...], str]:
+    """What a program reads that goes from page to page by their first bytes, and a word of all it has read."""
+    reads, place = [0], memory[0] % 8
+    while place not in reads and len(reads) < 5:
+        reads.append(place)
+        place = memory[FLASH_PAGE * place] % 8
+    return tuple(reads), hashlib.sha256(
+        b"".join(memory[FLASH_PAGE * k : FLASH_PAGE * (k + 1)] for k in reads)
+    ).hexdigest()
+
+
+def test_a_boot_is_shared_by_memories_of_which_a_chip_reads_the_same_and_by_no_others() -> None:
+    rng, tree, shared = random.Random(1), BootTree(), 0
+    for number in range(2000):
+        memory = b"".join(bytes([rng.randrange(4)]) * FLASH_PAGE for _ in range(8))
+        reads, image = read_pages(memory)
+        same = tree.find(memory)
+        if same is None:
+            tree.add(memory, CutVerdict(Cut(number, "before"), image, True, "", reads))
+        else:
+            shared += 1
+            assert same.image == image
+    assert 1000 < shared < 2000  # many do, and not all
+    assert all(tree.find(bytes([k]) + bytes(8 * FLASH_PAGE - 1)) is None for k in range(4, 9))
+
+
+def test_a_chip_that_does_not_the_same_on_the_same_is_an_error() -> None:
+    tree, memory = BootTree(), bytes(8 * FLASH_PAGE)
+    tree.add(memory, CutVerdict(Cut(0, "before"), "aa", True, "", (3, 5)))
+    tree.add(memory, CutVerdict(Cut(0, "half"), "aa", True, "", (3, 5)))
+    for image, reads in (("aa", (3, 6)), ("aa", (3,)), ("aa", (3, 5, 6)), ("bb", (3, 5))):
+        with pytest.raises(CellNotRun, match="has read the same"):
+            tree.add(memory, CutVerdict(Cut(1, "before"), image, True, "", reads))
 
 
 def test_nothing_to_go_on_with_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,10 +130,10 @@ class Rp2040Board:
         """What its flash was given to do, in order."""
         return self.flash.with_name(f"{self.flash.name}.log")
 
-    def reads(self) -> frozenset[int]:
-        """Sectors of its files that it has read since it got power, by number from the flash's begin."""
+    def reads(self) -> tuple[int, ...]:
+        """Pages of its files that it has read since it got power, by number from the flash's begin, in that order."""
         self._say(b'{"reads": 0}\n')
-        return frozenset(self._hear()["reads"])
+        return tuple(self._hear()["reads"])
 
     @property
     def motors(self) -> list[Mapping[str, Any]]:

@@ -4,9 +4,10 @@
 // Times are nanoseconds of the chip's own crystal since its first start. The core runs at 125 MHz from its first
 // instruction on, at the cycles that rp2040js counts: flash cache, wait states and DMA's share of the buses cost
 // nothing.
-import { CYCLE_NS, Lockup, faultOnUnaligned } from './core.mjs';
-import { Flash, identify, trapBootrom } from './flash.mjs';
+import { Lockup, faultOnUnaligned } from './core.mjs';
+import { FILES, Flash, identify, trapBootrom } from './flash.mjs';
 import { clockPio } from './pio.mjs';
+import { quickCore } from './quick_core.mjs';
 import { mendUart } from './uart.mjs';
 
 const SECOND_STAGE = 0x10000000; // the bootrom copies it to memory; it runs from the flash just as well
@@ -54,6 +55,7 @@ export class Chip {
       this.wantsReset = true;
     };
     rp2040.core.PC = SECOND_STAGE;
+    this.executeSome = quickCore(rp2040, FILES);
     this.attach(this);
   }
 
@@ -79,9 +81,9 @@ export class Chip {
   }
 
   execute(end) {
-    const { clock, rp2040: { core } } = this;
+    const { clock, executeSome, rp2040: { core } } = this;
     while (clock.nanos < end && !this.wantsReset) {
-      if (clock.nanos >= this.stalledUntil && !core.waiting) clock.tick(core.executeInstruction() * CYCLE_NS);
+      if (clock.nanos >= this.stalledUntil && !core.waiting) executeSome(end);
       else {
         const alarm = clock.nextAlarm, stalled = clock.nanos < this.stalledUntil ? this.stalledUntil : end;
         clock.tick(Math.min(alarm ? alarm.nanos : end, stalled, end) - clock.nanos);

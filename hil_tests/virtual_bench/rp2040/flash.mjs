@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import { Lockup } from './core.mjs';
 
 const SECTOR = 4096, SECTOR_NS = 45e6, PAGE = 256, PAGE_NS = 4e5;
-const XIP = 4, MIRROR = 0xffffff, FILES = 0xa0000; // upper 6 bits of flash's addresses, and where its files begin
+const XIP = 4, MIRROR = 0xffffff; // upper 6 bits of flash's addresses, and where it is there four times
+export const FILES = 0xa0000; // where its files begin
 const FUNCTIONS = 0x14; // where the bootrom keeps the address of its table of functions: codes and entries
 const ERASE = code('RE'), PROGRAM = code('RP');
 const SSI = 0x18000, DATA = 0x60, READ_ID = 0x4b, BEFORE_ID = 5, ID = 8; // a command and four bytes without meaning
@@ -63,13 +64,13 @@ export function identify(chip, uid) {
   };
 }
 
-// Add to a set the numbers of sectors behind the image that are read from now on, until the chip starts anew.
-export function noteReads({ rp2040 }, sectors) {
+// Add to a set the numbers of pages behind the image that are read from now on, until the chip starts anew.
+export function noteReads({ rp2040 }, pages) {
   for (const name of ['readUint8', 'readUint16', 'readUint32']) {
     const read = rp2040[name].bind(rp2040);
     rp2040[name] = (address) => {
       const place = address & MIRROR; // flash is there four times, cached or not
-      if (address >>> 26 === XIP && place >= FILES) sectors.add(place / SECTOR | 0);
+      if (address >>> 26 === XIP && place >= FILES) pages.add(place / PAGE | 0);
       return read(address);
     };
   }

@@ -43,7 +43,7 @@ def read_flash(flash: Path) -> dict[str, bytes]:
     return unpack(flash.read_bytes()[_START:], _GEOMETRY)
 
 
-SECTOR = 4096
+SECTOR, PAGE = 4096, 256  # bytes, what is erased and what is programmed at once
 
 
 @dataclass(frozen=True)

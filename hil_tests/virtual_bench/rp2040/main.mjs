@@ -3,7 +3,8 @@
 //   {"flash": FILE, "config": config.json, "at": NS}
 //       a chip gets power at that time; {"chip": number}
 //   {"reads": number}
-//       the sectors of its files that a chip has read since it got power; only where "note" was in the request for that
+//       the pages of its files that a chip has read since it got power, in the order of their first reads; only where
+//       "note" was in the request for that
 //   {"chip": number, "to": NS, …}
 //       a chip runs to a time; its "time", what pins.mjs tells, how many "resets" there were, "lockup" with the reason
 //       where its core stands, and whether a "watchdog" will see to that
