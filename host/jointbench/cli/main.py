@@ -27,7 +27,7 @@ from jointbench.errors import FileNotWritten, JointbenchError
 from jointbench.files import text_of, toml_values, write_file
 from jointbench.stopping import exit_code, signals_stop, why_ended
 
-_WAITS = ("bring-up", "completion", "commission", "init", "monitor", "repl")
+_WAITS = ("bridge", "bring-up", "completion", "commission", "init", "monitor", "repl")
 """Verbs that write for a shell, or that wait for a person: nothing is drawn over their lines."""
 
 BUG = 3

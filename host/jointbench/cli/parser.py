@@ -27,6 +27,7 @@ VERBS: Mapping[str, str] = {
     "prove": "prove",
     "float": "float_",
     "monitor": "monitor",
+    "bridge": "bridge",
     "import": "import_",
     "friction": "friction",
     "drives": "drives",
