@@ -18,10 +18,10 @@ import numpy as np
 from hil_tests.link_helpers import Wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.arrays import map_file
 from jointbench.bench import open_bench
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.memory_mapping import map_file
 from jointbench.recording import Recorder, RecordKind, open_run, read_records
 from jointwire import Frame, FrameError, MessageType, State, decode_frame
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, chunks, release_pages, scratch_array
 from jointbench.bench import Facts
 from jointbench.identification.rows import MotionRows
-from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.model import BaseParameters, Robot, base_parameters, load_robot, model_columns
 from jointbench.model.model_columns import drive_parameter_names
 from jointbench.recording import FRAMES, Record, RecordKind, RecordWriter, Samples, create_run_directory, save_samples

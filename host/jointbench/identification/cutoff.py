@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, read_rows
 from jointbench.identification.blocked_least_squares import (
     BLOCKS,
     QUARTERS,
@@ -24,7 +24,6 @@ from jointbench.identification.blocked_least_squares import (
 )
 from jointbench.identification.recorded_signals import RecordedSignals
 from jointbench.identification.rows import BaseColumns, JointRows
-from jointbench.memory_mapping import read_rows
 from jointbench.model import BaseParameters
 from jointbench.signals import LowPass, Motion, interpolate_samples, moving_mask, rest_threshold, smooth_motion
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import welch
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, read_rows
 from jointbench.identification.log_signals import LogFinding, LogSignals
 from jointbench.identification.parallel_filter import HIGHEST_CUTOFF, LEAST_CUTOFF_HZ, default_cutoff
 from jointbench.identification.recorded_signals import RecordedSignals, is_still
-from jointbench.memory_mapping import read_rows
 from jointbench.model import Robot
 from jointbench.signals import LowPass, smooth_motion, valid_spans
 

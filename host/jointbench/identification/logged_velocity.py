@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, read_rows, scratch_array
 from jointbench.identification.cutoff import CutoffChoice, choose_cutoff
 from jointbench.identification.recorded_signals import RecordedSignals
-from jointbench.memory_mapping import read_rows, scratch_array
 from jointbench.model import BaseParameters
 from jointbench.recording import Run
 from jointbench.signals import LowPass, smooth_motion

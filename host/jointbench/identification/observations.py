@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import AppendBuffer, Array, read_rows
 from jointbench.errors import FitError
 from jointbench.identification.cutoff import CutoffChoice, choose_cutoff, motion_knee
 from jointbench.identification.delay import Delay, DelayRows, estimate_delay, given_delay
@@ -29,7 +29,6 @@ from jointbench.identification.parallel_filter import (
 from jointbench.identification.recorded_signals import RecordedSignals, bridge_gaps, recorded_signals
 from jointbench.identification.rows import AtSensor, Block, ChangedRows, JointRows, Rows, WithoutMotorSide
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import AppendBuffer, read_rows
 from jointbench.model import BaseParameters, Robot
 from jointbench.recording import Run
 from jointbench.signals import LowPass, Motion, valid_spans

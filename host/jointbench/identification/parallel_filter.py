@@ -10,12 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, read_rows
 from jointbench.errors import FitError
 from jointbench.identification.recorded_signals import RecordedSignals, is_still
 from jointbench.identification.rows import BaseColumns, JointRows
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import read_rows
 from jointbench.model import BaseParameters
 from jointbench.signals import (
     LowPass,

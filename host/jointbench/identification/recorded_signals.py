@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import CHUNK_ROWS, Array, chunks, read_rows, release_pages, scratch_array
 from jointbench.errors import FileError, FitError, ShapeError
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import CHUNK_ROWS, chunks, read_rows, release_pages, scratch_array
 from jointbench.model import Robot
 from jointbench.model.wrenches import Wrench, external_torques
 from jointbench.recording import Run, Samples, as_run

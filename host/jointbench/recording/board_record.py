@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import AppendBuffer, read_rows, release_pages
 from jointbench.bench import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
 from jointbench.errors import RunError
-from jointbench.memory_mapping import AppendBuffer, read_rows, release_pages
 from jointwire import Frame, FrameError, MessageType
 
 # Frames may come late by some blocks; ticks that fall by more, or go ahead by a quarter of an hour, mean that the board

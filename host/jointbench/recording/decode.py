@@ -18,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, FileBytes, map_file, release_pages
 from jointbench.bench import FOOT_CHANNELS, Ledger, Tally
-from jointbench.memory_mapping import FileBytes, map_file, release_pages
 from jointbench.recording.board_record import BoardRecord, ClockNotes, LateSample, Ticks, TrackSpool
 from jointwire import (
     CHANNEL_BY_NAME,

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, chunks, map_file, read_rows
 from jointbench.errors import RunError, ShapeError
 from jointbench.files import regular_file, replacing
-from jointbench.memory_mapping import chunks, map_file, read_rows
 from jointbench.model import CORNERS, Robot
 from jointbench.signals import BoardFilter
 

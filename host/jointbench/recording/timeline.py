@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, chunks, release_pages, scratch_array
 from jointbench.bench import FOOT_CHANNELS, BoardClock, Facts
 from jointbench.errors import RunError
-from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.model import Robot
 from jointbench.recording.board_record import BoardRecord, LateSample, Ticks, Track, clocks_of
 from jointbench.recording.samples import Samples

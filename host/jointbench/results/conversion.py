@@ -16,10 +16,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import chunks, release_pages
 from jointbench.errors import FileError, FileNotWritten, FitError
 from jointbench.extras import need
 from jointbench.files import foreign_code, json_values, regular_file, replacing, text_of, toml_values, write_file
-from jointbench.memory_mapping import chunks, release_pages
 from jointbench.model import split_reference
 from jointbench.recording import (
     CONVERTED,
@@ -46,7 +46,7 @@ from jointbench.results.converted_run import (
     samples_sha256,
 )
 from jointbench.results.mcap import is_own_mcap, read_own_mcap, write_mcap
-from jointbench.results.rerun_file import write_rerun
+from jointbench.results.robot_description import write_rerun
 
 FORMATS: dict[str, tuple[str, str]] = {
     "mcap": (".mcap", "for Foxglove, PlotJuggler and ROS 2: joint states, all channels, events, the robot's URDF"),

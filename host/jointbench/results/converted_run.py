@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import chunks, read_rows, scratch_array
 from jointbench.errors import FileError
 from jointbench.files import json_values, text_of
-from jointbench.memory_mapping import chunks, read_rows, scratch_array
 from jointbench.recording import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA, Run, Samples
 from jointbench.recording.samples import Column, columns_of
 from jointbench.signals import BoardFilter

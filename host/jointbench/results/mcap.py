@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import chunks, map_file
 from jointbench.errors import FileError
 from jointbench.extras import need
 from jointbench.files import json_values, regular_file, replacing, text_of
-from jointbench.memory_mapping import chunks, map_file
 from jointbench.recording import EVENTS, FRAMES, RecordKind, Run, Samples, read_records, schema_said
 from jointbench.recording.samples import QUANTITIES
 from jointbench.results.converted_run import About, about_text, empty_fields, read_about, rows_of

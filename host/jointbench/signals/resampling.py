@@ -10,9 +10,8 @@ import numpy as np
 import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, chunks, read_rows
 from jointbench.errors import SignalError
-from jointbench.memory_mapping import chunks, read_rows
 
 _REST_SHARE = 0.03
 """Share of a joint's largest speed below which it may be sticking, where the Coulomb law does not hold."""

@@ -8,13 +8,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, chunks, read_rows
 from jointbench.errors import FitError, RobotError, ShapeError, StuckFootSensor, WrongTotalMass
 from jointbench.identification.zero_moment_point.contact import Contact, judge_contact
 from jointbench.identification.zero_moment_point.measured_point import SensorSheet, support_foot
 from jointbench.identification.zero_moment_point.reduced_parameters import theoretical_point
 from jointbench.identification.zero_moment_point.stance import FILTER_TIME, SAMPLE_PERIOD, Stance, joined, stance_of
-from jointbench.memory_mapping import chunks, read_rows
 from jointbench.model import CORNERS, Foot, floating_standard_parameters
 from jointbench.recording import Run, Samples
 from jointbench.signals import FirstOrderLag, LowPass, smooth_motion, valid_spans

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.arrays import Array
+from jointbench.arrays import Array, chunks
 from jointbench.errors import FitError
 from jointbench.identification.zero_moment_point.measured_point import (
     SensorSheet,
@@ -22,7 +22,6 @@ from jointbench.identification.zero_moment_point.measured_point import (
     support_foot,
     told_parameters,
 )
-from jointbench.memory_mapping import chunks
 from jointbench.model import Foot, FreeBaseMotion, Robot, floating_regressor, floating_standard_parameters
 from jointbench.signals import FirstOrderLag, LowPass, Motion
 

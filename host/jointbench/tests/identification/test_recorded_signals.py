@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from jointbench import fit
-from jointbench.arrays import Array
+from jointbench.arrays import CHUNK_ROWS, Array
 from jointbench.errors import FitError
 from jointbench.excitation import RestToRestFourier
 from jointbench.identification import validate
 from jointbench.identification.logged_velocity import velocity_relation, with_logged_velocity
 from jointbench.identification.recorded_signals import bridge_gaps, filled, recorded_signals, spacing
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import CHUNK_ROWS
 from jointbench.recording import Run
 from jointbench.tests.identification.synthetic import PERIOD_S, arm, as_log, run_of, synthetic_run
 

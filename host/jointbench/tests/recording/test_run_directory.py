@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jointbench.arrays import AppendBuffer, chunks, read_rows, scratch_array
 from jointbench.errors import MissingExtra, RobotError, RunError
-from jointbench.memory_mapping import AppendBuffer, chunks, read_rows, scratch_array
 from jointbench.recording import Samples, examine, open_run, save_samples
 from jointbench.recording.run_directory import expand, local_directory, local_run, run_name, toml_text
 from jointbench.recording.samples import read_npz, write_npz

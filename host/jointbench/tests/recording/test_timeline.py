@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jointbench.arrays import chunks
 from jointbench.errors import RunError
-from jointbench.memory_mapping import chunks
 from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, decode, examine, open_run, save_samples, timeline
 from jointbench.recording.board_record import Packed, Ticks, Track, TrackSpool
