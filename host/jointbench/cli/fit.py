@@ -283,12 +283,13 @@ def members_text(fleet: Fleet) -> str:
 
 def family_text(family: Family) -> str:
     """Each parameter's mean and spread from unit to unit, and the units that stand out."""
-    heads = ("parameter", "units", "mean", "± σ", "spread", "95 % of it", "of the mean", "equal units, p", "σ of one")
-    text = table(heads, [_row(spread) for spread in family.spreads])
-    robot = family.models[0].robot.name
+    heads = ("parameter", "unit", "of", "mean", "± σ", "spread", "95 % of it", "of the mean", "equal, p", "σ of one")
+    robot = family.models[0].robot
+    rows = [[name, parameter_unit(robot, name), *cells] for name, *cells in map(_row, family.spreads)]
+    text = table(heads, rows)
     outliers = "\n".join(f"  {outlier}" for outlier in family.outliers)
     standing = f"units that stand out:\n{outliers}" if outliers else "no unit stands out"
-    return f"{len(family.units)} units of {robot}\n{text}\n{standing if len(family.units) > 2 else ''}".rstrip()
+    return f"{len(family.units)} units of {robot.name}\n{text}\n{standing if len(family.units) > 2 else ''}".rstrip()
 
 
 def apart_text(first: Family, family: Family) -> str:

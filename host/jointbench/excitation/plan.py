@@ -27,7 +27,7 @@ from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.multistart import Progress, SearchBudget, multistart, worker_pool
 from jointbench.excitation.search.problem import ExcitationProblem, refuse_unidentifiable
 from jointbench.files import is_sealed, json_values, text_of, what_changed
-from jointbench.model import BaseParameters, Robot, base_parameters, robot_digests
+from jointbench.model import BaseParameters, Robot, as_robot, base_parameters, robot_digests
 
 DEFAULT_STARTS = 8
 """Default number of searches: seconds for an arm of six joints."""
@@ -42,7 +42,7 @@ _ROUNDING = 1e-9  # of a whole number of cycles
 
 
 def plan_excitation(
-    robot: Robot,
+    robot: Robot | str | Path,
     harmonics: int | tuple[int, ...] = 5,
     period: float = 20.0,
     samples: int = 150,
@@ -78,7 +78,7 @@ def plan_excitation(
     over the whole motion, between samples too; a limit of time or an interrupt (Ctrl-C) gives the best so far.
 
     Args:
-        robot: the robot.
+        robot: the robot, or what `load_robot` takes.
         harmonics: of a Fourier series: their number, at least 2, or the chosen multiples of its base frequency.
         period: of a series, or of all moves together [s].
         samples: of the motion at which the objective is taken.
@@ -124,11 +124,11 @@ def plan_excitation(
 
     Source: Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Presse & Gautier, ICRA 1993.
 
-    >>> robot = jb.load_robot("cobot6:2")
-    >>> plan = jb.plan_excitation(robot, harmonics=3, period=5.0, starts=1, iterations=5)
-    >>> plan.condition_number < jb.random_excitation(robot, harmonics=3, period=5.0).condition_number
+    >>> plan = jb.plan_excitation("cobot6:2", harmonics=3, period=5.0, starts=1, iterations=5)
+    >>> plan.condition_number < jb.random_excitation("cobot6:2", harmonics=3, period=5.0).condition_number
     True
     """
+    robot = as_robot(robot)
     _check_search(starts, iterations, batch, seed, time_limit)
     deadline = math.inf if time_limit is None else time.time() + time_limit
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
@@ -163,7 +163,7 @@ def _check_search(starts: int, iterations: int, batch: int, seed: int, time_limi
 
 
 def random_excitation(
-    robot: Robot,
+    robot: Robot | str | Path,
     harmonics: int | Sequence[int] = 5,
     period: float = 20.0,
     seed: int = 0,
@@ -181,7 +181,7 @@ def random_excitation(
     for less: `usable_limits` says how much that is.
 
     Args:
-        robot: the robot.
+        robot: the robot, or what `load_robot` takes.
         harmonics: of a Fourier series: their number, at least 2, or the chosen multiples of its base frequency.
         period: of a series, or of all moves together [s].
         seed: same seed, same motion.
@@ -200,12 +200,12 @@ def random_excitation(
             seed below 0; or the workspace does not suit the robot.
         InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
 
-    >>> from jointbench.model import load_robot
-    >>> motion = random_excitation(load_robot("cobot6"), period=4.0, seed=1)
+    >>> motion = random_excitation("cobot6", period=4.0, seed=1)
     >>> q, dq, ddq = motion.evaluate(np.linspace(0.0, 4.0, 9))
     >>> q.shape, bool(np.allclose(dq[0], 0.0))
     ((9, 6), True)
     """
+    robot = as_robot(robot)
     check_seed(seed)
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
     limits = (*usable_limits(robot, prior=prior), *(workspace.limits(robot) if workspace else ()))

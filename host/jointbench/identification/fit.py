@@ -36,7 +36,7 @@ from jointbench.identification.observations import (
 from jointbench.identification.rows import Rows, felt_by_sensor
 from jointbench.identification.settings import FitSettings, provenance_of_all
 from jointbench.identification.whiteness import Whiteness, WhitenessSums
-from jointbench.model import BaseParameters, Robot, base_parameters, load_robot
+from jointbench.model import BaseParameters, Robot, as_robot, base_parameters
 from jointbench.model.base_parameters import doubled_compensations
 from jointbench.recording import Run, as_run
 from jointbench.signals import valid_spans
@@ -106,7 +106,7 @@ def fit(
     if estimator is not None:
         make_estimator(estimator, options)  # a wrong word is refused before the recordings are read
     opened = tuple(map(as_run, given))
-    robot = opened[0].robot if robot is None else robot if isinstance(robot, Robot) else load_robot(robot)
+    robot = opened[0].robot if robot is None else as_robot(robot)
     base = base_parameters(robot)
     # More BLAS threads take longer: a fit of seven joints and 80 s 2 s with one, 12 s with two on two cores.
     with threadpool_limits(1, user_api="blas"):

@@ -14,7 +14,7 @@ from jointbench.files import keep_earlier
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.model import Model
 from jointbench.identification.random_effects import Family
-from jointbench.model import Robot
+from jointbench.model import Robot, as_robot
 from jointbench.recording import expand, local_directory, local_run, run_name
 
 MODEL = "model.json"
@@ -91,7 +91,7 @@ class Fleet:
 
 def fit_fleet(
     runs: Sequence[str | Path],
-    robot: Robot | None = None,
+    robot: Robot | str | Path | None = None,
     *,
     workers: int = 1,
     scheduler: str | None = None,
@@ -105,7 +105,7 @@ def fit_fleet(
 
     Args:
         runs: folders, .zip files or what else fsspec reads, such as "s3://bucket/arm7"; with wildcards.
-        robot: the robot of all runs; None: the one each names.
+        robot: the robot of all runs, or what `load_robot` takes; None: the one each names.
         workers: processes of this machine.
         scheduler: address of a Dask cluster that fits instead, such as "tcp://10.0.0.1:8786"; its workers must have
             jointbench, and see the runs by these names.
@@ -135,7 +135,8 @@ def fit_fleet(
         )
     places = _places(urls, out)
     members = [FleetMember(name, url, failure=_LEFT) for name, url in zip(_names(urls), urls, strict=True)]
-    searches = [partial(_fit_one, url, robot, options) for url in urls]
+    one = None if robot is None else as_robot(robot)
+    searches = [partial(_fit_one, url, one, options) for url in urls]
     interrupted, done = False, 0
     try:
         for index, (model, failure, warnings) in _results(searches, workers, scheduler):

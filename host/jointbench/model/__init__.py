@@ -4,6 +4,7 @@ from jointbench.model.base_parameters import BaseParameters, base_parameters
 from jointbench.model.catalogue import (
     Module,
     ModuleType,
+    as_robot,
     assemble,
     from_folder,
     library_names,
@@ -110,6 +111,7 @@ __all__ = [
     "Tolerances",
     "Wrench",
     "ZeroMomentPoint",
+    "as_robot",
     "assemble",
     "base_parameters",
     "base_wrench_regressor",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from scipy import linalg
 from jointbench.arrays import Array
 from jointbench.errors import NumericalError, ShapeError
 from jointbench.model.base_words import Group, Regroup, group_table, groups_of
+from jointbench.model.catalogue import as_robot
 from jointbench.model.inverse_dynamics import regressor
 from jointbench.model.joint import PARAMETER_NAMES
 from jointbench.model.model_columns import (
@@ -141,7 +143,7 @@ class BaseParameters:
             )
 
 
-def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> BaseParameters:
+def base_parameters(robot: Robot | str | Path, *, drives: bool = True, seed: int = 0) -> BaseParameters:
     """Find the base parameters of a robot from random motions.
 
     Columns of the regressor are offered one by one, link by link, then the drives and last the compensations, and kept
@@ -149,7 +151,7 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
     link's Izz acts alike, which then leads the group.
 
     Args:
-        robot: the robot.
+        robot: the robot, or what `load_robot` takes.
         drives: whether the model has all columns, as `model_columns`, or only the links', as `regressor`.
         seed: of the random motions; the result does not depend on it but for rounding.
 
@@ -163,11 +165,11 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
     Source: Gautier, J. Robotic Systems 8(4), 1991 (numerical grouping); the order of preference follows
     Khalil & Dombre, Modeling, Identification and Control of Robots, 2002, ch. 9.
 
-    >>> from jointbench.model import load_robot
-    >>> base = base_parameters(load_robot("cobot6"), drives=False)
+    >>> base = base_parameters("cobot6", drives=False)
     >>> base.rank, base.names[0]
     (36, 'j1.Izz + j2.Iyy + j3.Iyy + j4.Iyy + …')
     """
+    robot = as_robot(robot)
     names = model_parameter_names(robot, drives=drives)
     matrix = random_columns(robot, drives=drives, seed=seed)
     columns, gap = independent_columns(robot, matrix, names)

@@ -77,6 +77,15 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
     )
 
 
+def as_robot(robot: Robot | str | Path) -> Robot:
+    """Return a robot as it is, and that of a name or path as `load_robot` does.
+
+    Raises:
+        RobotError, FileError: as of `load_robot`.
+    """
+    return robot if isinstance(robot, Robot) else load_robot(robot)
+
+
 def part_of(robot: Robot, part: str) -> Robot:
     """Return the robot of the first joints, or with joints that are held still, as what stands behind the ":" says.
 

@@ -6,6 +6,7 @@ With them gravity's torques, the pose in which gravity turns no joint, and the r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, RobotError, ShapeError
+from jointbench.model.catalogue import as_robot
 from jointbench.model.robot import Robot
 from jointbench.model.tree import motion_arrays, motion_batch, parameter_vector, plain_array, result_array, tree_of
 
@@ -22,7 +24,7 @@ _SAMPLES = 256
 
 
 def inverse_dynamics(
-    robot: Robot,
+    robot: Robot | str | Path,
     q: ArrayLike,
     dq: ArrayLike,
     ddq: ArrayLike,
@@ -34,7 +36,7 @@ def inverse_dynamics(
     tau = M(q) ddq + C(q, dq) dq + g(q), by forces and moments summed from the tips to the base.
 
     Args:
-        robot: the kinematic tree.
+        robot: the kinematic tree, or what `load_robot` takes.
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
             m, m/s, m/s² for prismatic joints.
         standard_parameters: ten per link in link order, shape (10 * n_links,), as `robot.standard_parameters`.
@@ -55,6 +57,7 @@ def inverse_dynamics(
     """
     from jointbench.model.kernels import fill_torques
 
+    robot = as_robot(robot)
     q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
     parameters = plain_array(parameter_vector(robot, standard_parameters))
     out = result_array(out, q.shape)
@@ -135,7 +138,9 @@ def hanging_pose(robot: Robot) -> Array:
     return np.asarray(solution.x, dtype=np.float64)
 
 
-def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Array | None = None) -> Array:
+def regressor(
+    robot: Robot | str | Path, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Array | None = None
+) -> Array:
     """Joint-torque regressor W of a rigid-body robot, stacked over samples.
 
     tau = W(q, dq, ddq) @ pi, with pi the ten standard parameters of each link in link order:
@@ -143,8 +148,8 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
     `floating_regressor` is of one that moves.
 
     Args:
-        robot: the kinematic tree; only modelled joints contribute rows: those of passive joints are zero, and so are
-            the columns of neglected links.
+        robot: the kinematic tree, or what `load_robot` takes; only modelled joints contribute rows: those of passive
+            joints are zero, and so are the columns of neglected links.
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
             m, m/s, m/s² for prismatic joints.
         out: filled and returned where given, float64 and C-contiguous, of the shape of the result.
@@ -158,13 +163,13 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
     Source: Atkeson, An & Hollerbach, IJRR 5(3), 1986; joint axes carried outward as twists as in
     Featherstone, RBDA, 2008, sec. 5.3.
 
-    >>> from jointbench.model import load_robot
     >>> motion = [[0.1] * 6] * 5
-    >>> regressor(load_robot("cobot6"), motion, motion, motion).shape
+    >>> regressor("cobot6", motion, motion, motion).shape
     (30, 60)
     """
     from jointbench.model.kernels import fill_regressor
 
+    robot = as_robot(robot)
     q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
     out = result_array(out, (len(q) * robot.n_joints, 10 * robot.n_links))
     fill_regressor(tree_of(robot), q, dq, ddq, out.reshape(len(q), robot.n_joints, robot.n_links, 10))

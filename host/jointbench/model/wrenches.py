@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.errors import ShapeError
+from jointbench.model.catalogue import as_robot
 from jointbench.model.equations_of_motion import force_columns
 from jointbench.model.kinematics import BaseMotion, Jacobians, coordinate_matrix
 from jointbench.model.robot import Robot
@@ -42,14 +44,14 @@ class Wrench:
         return Wrench(self.frame, force, moment, self.turns)
 
 
-def external_torques(robot: Robot, q: ArrayLike, wrench: Wrench) -> Array:
+def external_torques(robot: Robot | str | Path, q: ArrayLike, wrench: Wrench) -> Array:
     """Joint torques that balance a wrench on the robot, beside all that its motion takes.
 
     M(q) ddq + C(q, dq) dq + G(q) + tau_f + tau_ext = tau with tau_ext = -J(q)ᵀ w, so that a weight on the hand and a
     heavier hand ask the same of the joints.
 
     Args:
-        robot: whose base stands still.
+        robot: whose base stands still, or what `load_robot` takes.
         q: joint positions [rad or m], shape (n_samples, n_joints).
         wrench: what acts on it.
 
@@ -60,12 +62,12 @@ def external_torques(robot: Robot, q: ArrayLike, wrench: Wrench) -> Array:
         FileError: the robot has no such frame.
         ShapeError: q does not match the robot, or force or moment do not match q, or are not finite.
 
-    >>> from jointbench.model import load_robot
     >>> stretched = [[0.0, -np.pi / 2, np.pi / 2, 0.0, 0.0, 0.0]]
     >>> weight = Wrench("hand", [0.0, 0.0, -10.0])
-    >>> external_torques(load_robot("nursing_arm"), stretched, weight).shape
+    >>> external_torques("nursing_arm", stretched, weight).shape
     (1, 6)
     """
+    robot = as_robot(robot)
     (q,) = motion_arrays(robot, q=q)
     frame = robot.frame(wrench.frame)
     force, moment = (_per_sample(name, getattr(wrench, name), len(q)) for name in ("force", "moment"))

@@ -92,6 +92,28 @@ def test_paths_stand_for_runs_models_and_robots() -> None:
     assert jb.export("model.json", "model_again.toml").is_file()
 
 
+def test_names_stand_for_robots(folder: Path) -> None:
+    name, still, zeros = "cobot6:2", [[0.1, 0.2]], np.zeros(20)
+    robot, wrench = jb.load_robot(name), jb.Wrench("upper_arm", [0.0, 0.0, -20.0])
+
+    def fleet_model(one: Any) -> jb.Model:
+        (member,) = jb.fit_fleet([folder / ARM], one, out=folder / "fleet", friction="coulomb_viscous").fitted
+        assert member.model is not None
+        return member.model
+
+    calls: list[Callable[[Any], Any]] = [
+        lambda one: jb.regressor(one, still, still, still),
+        lambda one: jb.inverse_dynamics(one, still, still, still, zeros),
+        lambda one: jb.external_torques(one, still, wrench),
+        lambda one: jb.base_parameters(one).grouping,
+        lambda one: jb.random_excitation(one, period=4.0, seed=1).evaluate([0.5]),
+        lambda one: jb.plan_excitation(one, period=4.0, starts=1, iterations=1).evaluate([0.5]),
+        lambda one: fleet_model(one).parameters,
+    ]
+    for call in calls:
+        np.testing.assert_array_equal(call(name), call(robot))
+
+
 MISTAKES: list[tuple[str, Callable[[], object]]] = [
     ("no run at 'nowhere'|nowhere", lambda: jb.open_run("nowhere")),
     ("nowhere", lambda: jb.fit("nowhere")),
@@ -105,6 +127,9 @@ MISTAKES: list[tuple[str, Callable[[], object]]] = [
     ("model.json", lambda: jb.load_excitation("model.json")),
     ("cobot7", lambda: jb.load_robot("cobot7")),
     ("cobot7", lambda: jb.fit(ARM, "cobot7")),
+    ("cobot7", lambda: jb.regressor("cobot7", [[0.0]], [[0.0]], [[0.0]])),
+    ("cobot7", lambda: jb.plan_excitation("cobot7")),
+    ("cobot7", lambda: jb.fit_fleet([ARM], "cobot7")),
     ("int is given to fit; give a run", lambda: jb.fit(7)),  # pyright: ignore[reportArgumentType]
     ("int is given as a run", lambda: jb.fit([7])),  # pyright: ignore[reportArgumentType]
     ("Run is given as a model", lambda: jb.validate(jb.open_run(ARM), ARM)),  # pyright: ignore[reportArgumentType]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.plan import check_seed, make_excitation
 from jointbench.excitation.single_support.task import Courses, SingleSupportTask, SupportRanges, inverse_kinematics
-from jointbench.model import BaseParameters, Robot, base_parameters
+from jointbench.model import BaseParameters, Robot, as_robot, base_parameters
 
 KNOT_STEP = 0.032
 """Step of the played spline, a knot step of the boards [s]; with it the swing foot is level to a microradian."""
@@ -115,7 +116,7 @@ def _smoothstep(share: Array) -> Array:
 
 
 def plan_single_support(
-    robot: Robot,
+    robot: Robot | str | Path,
     duration: float = _DEFAULT_DURATION,
     seed: int = 0,
     *,
@@ -137,7 +138,8 @@ def plan_single_support(
     is preview control that sees all of it, and again for what is left of the error of all links' zero-moment point.
 
     Args:
-        robot: on a floating base, its support foot, with capsules; a chain of two legs of six joints.
+        robot: on a floating base, its support foot, with capsules; a chain of two legs of six joints; or what
+            `load_robot` takes.
         duration: [s]; for boards a whole multiple of 0.032 s.
         seed: same seed, same motion.
         foot: name of the support foot; the one that is the base where not given.
@@ -165,10 +167,11 @@ def plan_single_support(
     Source: Kajita et al., Biped walking pattern generation by using preview control of zero-moment point, ICRA 2003;
     random bounded motions on one foot as in Wu & Gao, J. Harbin Institute of Technology 53(7), 2021.
 
-    >>> motion = jb.plan_single_support(jb.load_robot("gorobot2"), duration=4.0)
+    >>> motion = jb.plan_single_support("gorobot2", duration=4.0)
     >>> motion.support.foot, motion.support.room > 0.0  # between the zero-moment point and the margin
     ('r_foot', True)
     """
+    robot = as_robot(robot)
     check_seed(seed)
     for name, value, usual in (("duration", duration, "95 s"), ("pace", pace, "0.3 s"), ("rest", rest, "1 s")):
         check_duration(name, value, f"{usual} is usual")
