@@ -63,6 +63,13 @@ class Module:
         return not self.is_test and self.name.split(".")[0] in PRODUCT
 
     @property
+    def is_program(self) -> bool:
+        """Whether it is a face or a program: a package's `__init__`, a `__main__`, or a verb, imported by its name."""
+        targets = [node.targets[0] for node in self.tree.body if isinstance(node, ast.Assign)]
+        is_verb = self.room == "cli" and any(isinstance(target, ast.Name) and target.id == "VERB" for target in targets)
+        return is_verb or self.path.stem in ("__init__", "__main__")
+
+    @property
     def room(self) -> str:
         """The package below jointbench that it belongs to; empty for one that belongs to none."""
         parts = self.path.parts
@@ -124,7 +131,7 @@ class House:
         return [
             name
             for name, module in self.modules.items()
-            if module.is_product and module.path.stem not in ("__init__", "__main__") and len(importers[name]) == 1
+            if module.is_product and not module.is_program and len(importers[name]) == 1
         ]
 
     @property

@@ -13,8 +13,6 @@ from jointbench.errors import RobotError
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.model import PARAMETER_NAMES, Link, LinkAxis, Robot
 
-ROTARY = ("cad", "none")
-
 _ALIKE = 1e-6
 """[m] and [kg]: what differs by no more is the same."""
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jointbench.bench.ledger import BoardLedger, Ledger
 from jointbench.bench.tally import Tally
-from jointbench.tests.bench.simulated_board import Sent, SimulatedBoard, motion
+from jointbench.tests.bench.wire import Sent, SimulatedBoard, motion
 from jointwire import Frame, FrameReader, MessageType, State
 
 WHOLE = 10 * 64 + 17

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointbench.bench.sync import BoardClock, Exchange, Pulse, board_clock, common_start_us, tie_by_pulses
-from jointbench.tests.bench.simulated_board import LEAST_US, MOST_US, TICK_US, WORD, TrueClock
+from jointbench.tests.bench.wire import LEAST_US, MOST_US, TICK_US, WORD, TrueClock
 from jointwire import MessageType, decode_frame, encode_frame
 
 MINUTE_US = 60_000_000

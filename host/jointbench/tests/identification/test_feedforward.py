@@ -29,7 +29,7 @@ from jointbench.identification.momentum_observer import predicted_covariance
 from jointbench.identification.predictor import DriveTorque, Predictor, leading_parameters
 from jointbench.model import base_parameters, inverse_dynamics, model_columns, spring
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
-from jointbench.tests.results.peers import ROBOTS, full_model, motion
+from jointbench.tests.results.recordings import ROBOTS, full_model, motion
 from jointwire import BY_NAME
 
 ROBOT = arm(2)

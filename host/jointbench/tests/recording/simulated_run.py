@@ -10,7 +10,7 @@ from typing import Any
 from jointbench.recording import Recorder
 from jointbench.recording.run_directory import FRAMES, PROVENANCE, RESULT, SAMPLES
 from jointbench.recording.seal import file_sha256, write_result
-from jointbench.tests.bench.simulated_board import SimulatedBoard, motion
+from jointbench.tests.bench.wire import SimulatedBoard, motion
 from jointwire import REGISTERS, FrameReader, schema_hash
 
 

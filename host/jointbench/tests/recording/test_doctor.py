@@ -21,7 +21,7 @@ from jointbench.recording.contents import disagreements
 from jointbench.recording.decode import read_records
 from jointbench.recording.run import boards_of
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
-from jointbench.tests.bench.simulated_board import SimulatedBoard
+from jointbench.tests.bench.wire import SimulatedBoard
 from jointbench.tests.recording.simulated_run import boards, feed, provenance, record, seal_again, without_seal
 from jointwire import CHANNEL_BY_NAME, JOINT_BOARD_CHANNELS, Schema, State, schema_hash, schema_text
 

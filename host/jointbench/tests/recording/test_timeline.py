@@ -19,7 +19,7 @@ from jointbench.recording.board_record import Packed, Ticks, Track, TrackSpool
 from jointbench.recording.run_directory import read_result
 from jointbench.recording.samples import Samples
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
-from jointbench.tests.bench.simulated_board import TICK_US, WORD, TrueClock
+from jointbench.tests.bench.wire import TICK_US, WORD, TrueClock
 from jointbench.tests.recording.board_stream import (
     BLOCK,
     DEFAULTS,

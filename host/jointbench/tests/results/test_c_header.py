@@ -22,7 +22,7 @@ from jointbench.model import model_columns
 from jointbench.results import FullModel, export
 from jointbench.results.c_header import c_header_text
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run
-from jointbench.tests.results.peers import ROBOTS, full_model, motion
+from jointbench.tests.results.recordings import ROBOTS, full_model, motion
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 CPP_COMPILER = shutil.which("c++") or shutil.which("g++")

@@ -31,7 +31,7 @@ from jointbench.results.robot_description import roll_pitch_yaw
 from jointbench.results.urdf import urdf_text
 from jointbench.tests.model.conftest import _random_robot
 from jointbench.tests.model.test_urdf import TREE
-from jointbench.tests.results.peers import (
+from jointbench.tests.results.recordings import (
     ROBOTS,
     assert_same,
     full_model,
