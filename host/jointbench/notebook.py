@@ -1,4 +1,4 @@
-"""How runs, models, validations and plans show themselves in a notebook: a few facts, a picture, a table of pandas."""
+"""Views of runs, models, validations and plans in a notebook: a few facts, a picture, a table of pandas."""
 
 from __future__ import annotations
 

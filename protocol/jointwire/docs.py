@@ -1,4 +1,4 @@
-"""What messages and numbers mean, for readers: no part of the schema, a better word makes no other wire."""
+"""Meaning of messages and numbers, for readers: no part of the schema, a better word makes no other wire."""
 
 from enum import Enum
 

@@ -46,7 +46,7 @@ STOP_PATIENCE_S = 2.0
 
 
 class Source(Protocol):
-    """Whose feed is served; its methods are called in the server's thread."""
+    """The bench behind a feed; its methods are called in the server's thread."""
 
     def about(self) -> dict[str, Any]:
         """The first line."""

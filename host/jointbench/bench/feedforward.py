@@ -21,7 +21,7 @@ _MILLI = 1e3
 
 
 class BoardFeedforward(NamedTuple):
-    """What one board is sent.
+    """The feed-forward of one board.
 
     Attributes:
         currents_mA: at each knot, shape (n_knots,).
@@ -74,14 +74,14 @@ class Feedforward:
         return cls(np.divide(motor, constants, out=np.zeros_like(motor), where=constants != 0.0))
 
     def scaled(self, share: float) -> Feedforward:
-        """The same times a share of it, such as 0.5 for a first run that shows sign, scale and order of the motors.
+        """Multiply all currents by a share, such as 0.5 for a first run that shows sign, scale and order of the motors.
 
         No motor of it is watched for the unexpected: the servos have the rest of the torque to give.
         """
         return Feedforward(share * self.motor_current_A, self.following_limit_rad)
 
     def watch_text(self, joint_names: Sequence[str]) -> str:
-        """Which boards trip UNEXPECTED, and beyond what; and which do not watch."""
+        """Sentence on the boards that trip UNEXPECTED, their limits, and the boards that do not watch."""
         limits = self.unexpected_limit_A
         if limits is None or not np.isfinite(limits).any():
             return "no board watches for pushes: limit.unexpected is 0, off"
@@ -92,7 +92,7 @@ class Feedforward:
         return f"boards trip UNEXPECTED where the servo adds more to the feed-forward than: {', '.join(parts)}"
 
     def for_boards(self, robot: Robot, facts: Sequence[Facts], n_knots: int) -> list[BoardFeedforward]:
-        """What each board is sent, in the order of the boards.
+        """Feed-forward of each board, in the order of the boards.
 
         Args:
             robot: names of the joints.

@@ -1,4 +1,4 @@
-"""Whom a bench tells what happens on it: a recorder, whoever watches its progress, and subscribers to its events."""
+"""Receivers of a bench's events: a recorder, callbacks for progress, and subscribers."""
 
 from __future__ import annotations
 

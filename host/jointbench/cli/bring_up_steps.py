@@ -41,7 +41,7 @@ _GEARS_SEED, _PROOF_SEED = 500, 1000  # far from those of the pieces
 
 
 class Steps:
-    """What the steps have in common: the bench, the folder of their products, and the products up to now.
+    """Common state of the steps: the bench, the folder of their products, and the products up to now.
 
     Attributes:
         folder: of all products.
@@ -57,7 +57,7 @@ class Steps:
 
     @property
     def command(self) -> str:
-        """What to type to get here again."""
+        """The command that resumes here."""
         options = self.options
         words = ["jointbench", "bring-up", options.bench, "--until", f"{100.0 * options.until:g}%"]
         return shlex.join(map(str, [*words, "--most", options.most, "--seed", options.seed, "--out", self.folder]))

@@ -120,7 +120,7 @@ def measured_text(value: Value) -> str:
 
 
 def say_faults(joints: Sequence[CommissionedJoint], console: Console) -> None:
-    """What is wrong with which joint, and what to do; and which joints were left out."""
+    """Print each joint's faults with their remedy, and the joints that were left out."""
     from jointbench.identification.commission_readings import ADVICE
 
     for joint in joints:
@@ -131,7 +131,7 @@ def say_faults(joints: Sequence[CommissionedJoint], console: Console) -> None:
 
 
 def joint_fields(joint: CommissionedJoint) -> dict[str, Any]:
-    """What is known of a joint, for JSON."""
+    """Values known of a joint, for JSON."""
     return {
         "fault": joint.fault,
         "evidence": joint.evidence,
@@ -303,7 +303,7 @@ def news_of(joints: Sequence[CommissionedJoint]) -> dict[str, dict[str, float]]:
 
 
 def is_news(value: Value) -> bool:
-    """Whether the robot's file should be told a value: it says none, or another by more than 3 σ."""
+    """True where the robot's file has no such value, or one that differs by more than 3 σ."""
     return bool(value.key) and value.value is not None and (value.deviation is None or value.deviation > 3.0)
 
 

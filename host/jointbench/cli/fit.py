@@ -229,7 +229,7 @@ def is_fleet(runs: Sequence[str]) -> bool:
 
 
 def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
-    """Who fits many runs, and where the table goes."""
+    """Add the options of a fit of many runs: its workers, and the file of its table."""
     group = parser.add_argument_group("many runs", "each is fitted by itself, and what differs between them is told")
     group.add_argument("--jobs", dest="workers", type=int, metavar="N", help="fit in N processes of this machine (1)")
     group.add_argument("--scheduler", metavar="URL", help="on a Dask cluster instead, such as tcp://10.0.0.1:8786")

@@ -126,7 +126,7 @@ def held_key(terminal: int | None) -> Iterator[Callable[[], bool]]:
     pressed = -RELEASED_S
 
     def came() -> bool:
-        """Whether keys came, which are taken."""
+        """Read the keys that were pressed, and return True if there were any."""
         return bool(select.select([terminal], [], [], 0.0)[0] and os.read(terminal, 1024))
 
     def is_held() -> bool:

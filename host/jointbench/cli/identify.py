@@ -143,7 +143,7 @@ def piece_line(pieces: int, motion: float, precision: Precision) -> str:
 
 
 def outcome_text(precision: Precision, motion: float) -> str:
-    """What is known, and of what is not why not and what would help."""
+    """Text on the identified parameters, and for the others the reason and the remedy."""
     known, rank = int(precision.is_known.sum()), len(precision.names)
     lines = [f"{known} of {rank} parameters are known to {100.0 * precision.wanted:g} % after {motion:.0f} s of motion"]
     missed = np.flatnonzero(~precision.is_known)

@@ -42,7 +42,7 @@ _GEAR_RATE = 200.0  # at which the arm swings on a gear [rad/s]; those of the li
 
 @dataclass(frozen=True)
 class Question:
-    """What only a person knows of a drive.
+    """A value of a drive that only a person knows.
 
     Attributes:
         key: of [joints.drive].

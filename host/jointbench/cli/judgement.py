@@ -1,4 +1,4 @@
-"""What a fit and a validation tell of each joint in JSON: everything a script may act on."""
+"""Results of a fit and a validation for each joint in JSON: everything a script may act on."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def body_table(body: PayloadBody) -> str:
 
 
 def joint_table(payload: Payload) -> str:
-    """What the payload asks of each joint, and what the fit leaves over of its torque in either run."""
+    """Table of each joint's payload torque, and of its residual in both runs."""
     rows = [
         [name, f"{torque:.3g}", _share(before), _share(after)]
         for name, torque, before, after in zip(

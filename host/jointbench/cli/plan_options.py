@@ -1,4 +1,4 @@
-"""What `plan` can be told: the motion, what it is for, where it may go, and how it is searched for."""
+"""Options of `plan`: the motion, its purpose, its limits, and the search."""
 
 from __future__ import annotations
 

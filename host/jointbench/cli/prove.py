@@ -116,7 +116,7 @@ def stiffness_of(run: Run) -> list[float] | None:
 
 
 def command(options: argparse.Namespace) -> str:
-    """What to type to prove the same again."""
+    """The command that repeats this proof."""
     words = ["jointbench", VERB, options.model, options.bench]
     words += ["--plan", options.plan] if options.plan else ["--seed", options.seed, "--period", options.period]
     words += [

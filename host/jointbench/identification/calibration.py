@@ -263,7 +263,7 @@ class CalibrationProblem:
 
     @cached_property
     def information(self) -> tuple[Array, Array]:
-        """What the data tell of the effects whatever the parameters are: M and M κ of the best κ, (m, m) and (m,)."""
+        """Information on the effects for any parameters: M and M κ of the best κ, (m, m) and (m,)."""
         p, whole = self.rank, self.blocks.sum(axis=0)
         told = whole[p:-1, p:-1] - whole[p:-1, :p] @ self.slopes
         pull = whole[p:-1, -1] - self.slopes.T @ (whole[:p, -1] + self.prior[:p, p])

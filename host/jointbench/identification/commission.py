@@ -44,7 +44,7 @@ _SPEEDS, _LOWEST_SPEED, _TOP_SPEED = 7, np.radians(2.0), np.radians(16.0)
 
 @dataclass(frozen=True)
 class CommissionedJoint:
-    """What was learned about one joint.
+    """Results of commissioning one joint.
 
     Attributes:
         name: of the joint.

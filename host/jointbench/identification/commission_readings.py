@@ -1,4 +1,4 @@
-"""What runs of a commissioning show of a joint: readings of its pushes, wave and strokes, and the faults they name."""
+"""Readings of a commissioned joint's pushes, wave and strokes, and the faults that they name."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Push:
-    """What one push by a growing current shows of a joint; angles are the joint's, by the ratio of the robot's file.
+    """Reading of one push by a growing current; angles are the joint's, by the ratio of the robot's file.
 
     Attributes:
         direction: of the current, 1 or -1.

@@ -92,7 +92,7 @@ class CutoffChoice:
         return self.cutoff_Hz in (self.tried[0].cutoff_Hz, self.tried[-1].cutoff_Hz)
 
     def cost(self, factor: float) -> float:
-        """What the cut-off times this factor errs more, as a share; nan where none so far away was tried."""
+        """Relative increase of the error at the cut-off times this factor; nan where none so far away was tried."""
         wanted = np.log(self.cutoff_Hz * factor)
         frequencies = np.log([tried.cutoff_Hz for tried in self.tried])
         if not frequencies[0] - 1e-9 <= wanted <= frequencies[-1] + 1e-9:

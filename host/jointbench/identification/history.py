@@ -110,7 +110,7 @@ class History:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """What became of each joint's friction up to the last session.
+        """Change of each joint's friction up to the last session.
 
         The sessions before are averaged, each by its σ; where they scatter by more, their mean's σ grows accordingly.
         Where four or more of them cover 4 K and the slope stands out of three σ, a line over temperature takes the

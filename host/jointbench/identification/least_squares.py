@@ -39,7 +39,7 @@ class LongRun(NamedTuple):
 
 
 class Windowed(NamedTuple):
-    """The same before what windows miss is allowed for, and how many terms there are."""
+    """Covariance before its correction for finite windows, and the number of terms."""
 
     covariance: Array
     lags: int
@@ -73,7 +73,7 @@ def long_run_covariance(terms: Array) -> LongRun:
 
 
 def long_run_covariance_of(stretches: Callable[[], Iterable[ConsecutiveTerms]], judged: Array) -> LongRun:
-    """The same of terms in stretches, as `windowed_covariance` takes them."""
+    """Return the long-run covariance of terms in stretches, as `windowed_covariance` takes them."""
     long_run = windowed_covariance(stretches, judged)
     return LongRun(long_run.covariance / (1.0 - long_run.lags / long_run.n), long_run.lags)
 

@@ -287,7 +287,7 @@ class LogCheck:
 
     @property
     def part(self) -> Part:
-        """What it adds to the verdict on a model: a log that looks wrong refuses it.
+        """The log's part of the verdict on a model: a log that looks wrong refuses it.
 
         A dead torque alone does not: a fit leaves its rows out, and refuses the joint unless another run tells it. Nor
         do faults of sampling: the cut-off is chosen for their noise, and the error on time left out contains it.

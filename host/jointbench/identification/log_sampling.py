@@ -120,7 +120,7 @@ def time_jitter(pieces: Sequence[Array], sample_period: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PositionNoise:
-    """What steps of positions and jitter of times make of the acceleration behind a low-pass.
+    """Acceleration noise behind a low-pass, by steps of positions and jitter of times.
 
     Attributes:
         cutoff_Hz: of the low-pass.

@@ -361,7 +361,7 @@ class Model:
 
     @property
     def condition(self) -> str:
-        """What must be right for the verdicts to hold, and no residual shows; after "if"."""
+        """Condition under which the verdicts hold and that no residual shows; continues "if"."""
         runs = self.provenance.get("runs") or [self.provenance]
         is_log = not all("board" in run.get("recorded", {}) for run in runs)
         side = self.settings.torque
@@ -456,7 +456,7 @@ class Model:
 
     @property
     def coulomb_viscous(self) -> Model:
-        """The same without memory: Coulomb and viscous friction, which `parameters` are beside, and their errors."""
+        """Friction without memory: Coulomb and viscous friction, which `parameters` are beside, and their errors."""
         if self.memory is None:
             return self
         moving, everywhere = self.memory.plain.moving, self.memory.plain.all

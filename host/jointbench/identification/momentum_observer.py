@@ -42,7 +42,7 @@ _SIGMAS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What an observer makes of some samples.
+    """An observer's estimates for some samples.
 
     Attributes:
         torque: measured torque beyond the model's [N·m or N], of what pushes from outside and what the model lacks,

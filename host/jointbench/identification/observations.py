@@ -212,7 +212,7 @@ class Observations:
 
     @property
     def unfiltered(self) -> Observations:
-        """The same motion's rows with the torque as measured, their columns through the boards' filters alone."""
+        """Rows of the motion with the torque as measured, their columns through the boards' filters alone."""
         raw = replace(self.filter, smooths_torque=False)
         parts = [stretch.part for k, stretch in enumerate(self.stretches) if stretch.part != self.stretches[k - 1].part]
         stretches = cut(parts or [self.stretches[0].part], raw.low_pass, stride=raw.stride)

@@ -161,7 +161,7 @@ class Payload:
 
     @property
     def condition(self) -> str:
-        """What the verdict takes for granted, in a sentence."""
+        """Condition of the verdict, in a sentence."""
         scale = "torque constants" if self.side == "motor" else "torque sensors' gains"
         if self.body.known[0]:
             return f"if the robot's {scale} are right: the centre and the inertia go by them, the mass was given"

@@ -93,7 +93,7 @@ def _to_link(frame: Frame) -> Array:
 
 
 class KnownPayload(NamedTuple):
-    """What is known of a payload beforehand.
+    """Prior knowledge of a payload.
 
     Attributes:
         parameters: standard parameters about its frame, 0 where not known, shape (10,).
@@ -255,7 +255,7 @@ class PayloadBody:
 
     @cached_property
     def mass_is_refused(self) -> bool:
-        """Whether the mass is told to be next to nothing, or negative, so that there is no payload to describe."""
+        """True where the mass is close to zero or negative, so that there is no payload to describe."""
         sigma = float(self.sigma[0])
         return bool(np.isfinite(sigma)) and sigma > 0.0 and self._mass_verdict(sigma).is_refused
 

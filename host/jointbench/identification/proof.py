@@ -275,7 +275,7 @@ class Proof:
 
     @property
     def leads(self) -> NDArray[np.bool_]:
-        """Which motors led by the wind-up of their gears in runs with feed-forward, shape (n_joints,)."""
+        """Mask of the motors that led by the wind-up of their gears in runs with feed-forward, shape (n_joints,)."""
         return np.zeros_like(self.modelled) if self.stiffness is None else np.isfinite(self.stiffness)
 
     @property
@@ -302,7 +302,7 @@ class Proof:
 
     @property
     def pooled_link_ratio(self) -> float | None:
-        """The same of the links, None where they have no encoders."""
+        """Pooled ratio of the links, None where they have no encoders."""
         if self._link_rms is None:
             return None
         without, fed = (rms[self.modelled] for rms in self._link_rms)
@@ -335,7 +335,7 @@ class Proof:
 
     @property
     def is_as_predicted(self) -> NDArray[np.bool_]:
-        """Whether the predicted interval holds each joint's share, shape (n_joints,)."""
+        """Mask of the joints whose share lies in the predicted interval, shape (n_joints,)."""
         return (self.predicted.low <= self.share) & (self.share <= self.predicted.high)
 
     def passes(self, share: Array) -> bool:
@@ -348,7 +348,7 @@ class Proof:
 
     @property
     def heavier_shows(self) -> bool | None:
-        """Whether the heavier link shows as a larger share on the joint it loads most; None where not played."""
+        """True if the heavier link shows as a larger share on the joint it loads most; None where not played."""
         if self.heavier is None:
             return None
         played, joint = self.heavier.tracking, self.heavier.joint
@@ -356,7 +356,7 @@ class Proof:
 
     @property
     def against(self) -> tuple[str, ...]:
-        """What speaks against the model, a sentence each; empty where it is proven."""
+        """Evidence against the model, a sentence each; empty where it is proven."""
         sentences: list[str] = []
         for j in np.flatnonzero(self.modelled).tolist():
             share, name = 100.0 * self.share[j], self.joint_names[j]
@@ -407,7 +407,7 @@ def check_half(half_ratio: Array, joint_names: Sequence[str], modelled: NDArray[
 
 
 class ExplainedWindUp(NamedTuple):
-    """What a measured wind-up says of the stiffness that motors shall lead by.
+    """Conclusion from a measured wind-up on the stiffness that motors shall lead by.
 
     Attributes:
         stiffness: of the gears [N·m/rad], inf of each whose lead would leave its link further from the reference than

@@ -164,7 +164,7 @@ class _Player:
         return self.tracking(name, feedforward)
 
     def tracking(self, name: str, feedforward: Feedforward | None) -> Tracking:
-        """How the run of a name was tracked, with the feed-forward that was played.
+        """Return the tracking of the run of a name, with the feed-forward that was played.
 
         The feed-forward also takes off what the servo's damping pushes too much because its velocity lags. That is no
         torque of the model's, and is not counted as such.

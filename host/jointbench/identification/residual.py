@@ -162,7 +162,7 @@ class Residual(Protocol):
         ...
 
     def along(self, mission: Mission) -> Array:
-        """The same at a mission's rows, filtered as its measured torque was, shape (n, n_joints)."""
+        """Return the residual at a mission's rows, filtered as its measured torque was, shape (n, n_joints)."""
         ...
 
     def distance_along(self, mission: Mission) -> Array:

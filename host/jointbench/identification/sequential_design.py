@@ -49,7 +49,7 @@ class PieceRecorder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """How precisely base parameters are known, and how precisely they could be.
+    """Precision of base parameters, reached and within reach.
 
     Attributes:
         names: of the parameters that lead them.
@@ -75,17 +75,17 @@ class Precision:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Which are as precise as wanted."""
+        """Mask of the parameters that are as precise as wanted."""
         return self.relative_sigma <= self.wanted
 
     @property
     def is_out_of_reach(self) -> NDArray[np.bool_]:
-        """Which are not, and by this and the two judgements before would not be by the end of the time."""
+        """Mask of the others that by this and the two judgements before would not be precise by the end of the time."""
         return ~self.is_known & (self.missed_before >= PATIENCE)
 
     @property
     def is_reached(self) -> bool:
-        """Whether all are known that can be."""
+        """True if all parameters within reach are as precise as wanted."""
         return bool(np.all(self.is_known | self.is_out_of_reach))
 
     def time_needed(self, elapsed: float) -> Array:
@@ -99,7 +99,7 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class SequentialIdentification:
-    """What a sequence of pieces came to.
+    """Result of a sequence of pieces.
 
     Attributes:
         model: of all pieces.

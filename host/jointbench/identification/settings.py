@@ -158,7 +158,7 @@ def provenance(run: Run) -> dict[str, Any]:
 
 
 def provenance_of_all(runs: Sequence[Run], settings: Sequence[FitSettings]) -> dict[str, Any]:
-    """The same of one run, or under "runs" of several, each with the settings it was observed with."""
+    """Provenance of one run, or under "runs" of several, each with the settings it was observed with."""
     if len(runs) == 1:
         return provenance(runs[0])
     entries = [_of_run(run) | {"settings": chosen.to_dict()} for run, chosen in zip(runs, settings, strict=True)]

@@ -184,7 +184,7 @@ class StateResidual:
         return self._distance(self.features(Motion(q, dq, ddq)))
 
     def distance_along(self, mission: Mission) -> Array:
-        """The same of a mission's rows."""
+        """Return the distance along a mission's rows."""
         return self._distance(_error_columns(mission, self.features))
 
     def _of(self, columns: tuple[JointRows, ...]) -> Array:

@@ -45,7 +45,7 @@ class Part:
 
     @property
     def rank(self) -> int:
-        """As of `Verdict.rank`."""
+        """Rank of the verdict's word, as `Verdict.rank`."""
         return Verdict(self.name, self.word, self.reason).rank
 
     @classmethod
@@ -83,7 +83,7 @@ class WholeVerdict:
 
     @property
     def name(self) -> str:
-        """Of what is judged."""
+        """Name of the part that is judged."""
         return "model"
 
     @property
@@ -113,7 +113,7 @@ class WholeVerdict:
 
     @property
     def advice(self) -> str:
-        """What to do next; empty where nothing is wrong."""
+        """Advice on the next step; empty where nothing is wrong."""
         return self.worst.advice
 
     def lines(self) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class ParquetColumn:
-    """Where a column of numbers is: the field of the file, and which element of its vectors; None of plain numbers."""
+    """Place of a column of numbers: the field of the file, and the element of its vectors; None of plain numbers."""
 
     field: str
     element: int | None

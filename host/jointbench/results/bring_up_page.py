@@ -20,7 +20,7 @@ Product = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a number came from: a path, relative to the page."""
+    """Source of a number: a path, relative to the page."""
 
     name: str
     link: str
@@ -60,7 +60,7 @@ class NumberTable:
 
     @property
     def source(self) -> tuple[Source, ...]:
-        """Where all rows came from, where that is the same for all."""
+        """Source of all rows, where it is the same for all."""
         sources = {row.sources for row in self.rows}
         return sources.pop() if len(sources) == 1 else ()
 

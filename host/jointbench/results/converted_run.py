@@ -83,7 +83,7 @@ class About:
         )
 
     def without_files(self) -> About:
-        """The same for a format that keeps the files itself."""
+        """Return the description for a format that keeps the files itself."""
         return replace(self, files={})
 
 
@@ -120,7 +120,7 @@ def samples_sha256(samples: Samples, columns: tuple[Column, ...]) -> str:
 
 
 def about_text(about: About) -> str:
-    """The same as JSON, every number exactly."""
+    """The run's description as JSON, every number exactly."""
     columns = [vars(column) for column in about.columns]
     filters = about.board_filters
     plain = vars(about) | {

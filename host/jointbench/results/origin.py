@@ -1,4 +1,4 @@
-"""Where the numbers of an exported file come from: model, recordings, digests, date, errors and standard errors."""
+"""Origin of the numbers of an exported file: model, recordings, digests, date, errors and standard errors."""
 
 from __future__ import annotations
 

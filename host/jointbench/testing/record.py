@@ -1,4 +1,4 @@
-"""What is noted of each test while it runs, and the record that a report reads of it: plain values."""
+"""Notes on each test while it runs, and the record that a report reads: plain values."""
 
 from __future__ import annotations
 

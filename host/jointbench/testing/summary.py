@@ -1,4 +1,4 @@
-"""What a whole run of tests came to: its verdict, its checks, and its page, one HTML file that needs nothing else."""
+"""Summary of a run of tests: its verdict, its checks, and its page, one HTML file that needs nothing else."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Objective:
         return cls(information, name, scale * scales.values, sharpness, scales, before)
 
     def with_sharpness(self, sharpness: float) -> Objective:
-        """The same with another stand-in: a search may begin with a smooth one, of 4 or so, and sharpen it."""
+        """Return this objective with another sharpness: a search may begin with 4 or so, and sharpen it."""
         return replace(self, sharpness=sharpness)
 
     def value(self, motion: Motion) -> float:

@@ -99,7 +99,7 @@ def balance_motion(task: SingleSupportTask, courses: Courses, duration: float) -
 
 
 def refine_motion(task: SingleSupportTask, courses: Courses, rough: BalancedMotion) -> BalancedMotion:
-    """The same motion on the spline that is played."""
+    """Return the motion on the spline that is played."""
     basis = UniformSpline(max(round(rough.basis.duration / KNOT_STEP), _MIN_STEPS), rough.basis.duration)
     rough_joints, shift = (
         rough.basis.displacement(weights, basis.nodes, 0)[0] for weights in (rough.weights, rough.shift)

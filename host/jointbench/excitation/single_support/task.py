@@ -194,7 +194,7 @@ class Courses:
         return Courses(spline, rng.uniform(low, high, (len(ends), spline.size)), rest)
 
     def scaled(self, share: float) -> Courses:
-        """The same with all ways from 0 multiplied by a share."""
+        """Return the task with all distances from 0 multiplied by a share."""
         return replace(self, weights=share * self.weights)
 
     def at(self, time: Array) -> Array:

@@ -88,7 +88,7 @@ class RowFilter:
         return np.stack([self.joint_rows(values[:, j], j) for j in range(values.shape[1])], axis=1)
 
     def joint_rows(self, values: Array, joint: int) -> Array:
-        """The same of one joint, shape (n, ...) to (n_rows, ...)."""
+        """Rows of one joint from its values, shape (n, ...) to (n_rows, ...)."""
         parts: list[Array] = []
         for part in self.stretches:
             late = self.board_filters[joint].apply(values[part]) if self.board_filters else values[part]
@@ -159,7 +159,7 @@ class DriveSignals:
         return values if self.filter is None else self.filter.rows(values)
 
     def joint_rows(self, values: Array, joint: int) -> Array:
-        """The same of one joint, shape (n, ...) to (n_rows, ...)."""
+        """Rows of one joint from its values, shape (n, ...) to (n_rows, ...)."""
         return values if self.filter is None else self.filter.joint_rows(values, joint)
 
     @property

@@ -73,7 +73,7 @@ class DriveGains:
 
     @property
     def condition(self) -> str:
-        """What no recording can show and the constants take for granted, in a sentence."""
+        """Assumption of the constants that no recording can show, in a sentence."""
         given = "if what was given of the payload is right: 1 % in its mass is 1 % in every torque constant"
         return f"{given}; and if friction did not change between the recordings" if self.same_friction else given
 

@@ -196,7 +196,7 @@ class HarmonicModel:
         return exact_motor_torque(self.parameters, dq, ddq, gear, self.load) * self.robot.modelled
 
     def predict_by_stand_in(self, q: Array, dq: Array, ddq: Array, sample_period: float) -> Array:
-        """The same in the published way: the simplified model's torque stands for the motor's in the load friction.
+        """Predict in the published way: the simplified model's torque stands for the motor's in the load friction.
 
         Raises:
             FitError: load friction grows with the gear's torque, which needs no stand-in.

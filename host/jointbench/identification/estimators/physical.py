@@ -133,7 +133,7 @@ class Physical:
 
 @dataclass(frozen=True)
 class PhysicalLogCholesky(Physical):
-    """The same by Newton's method on numbers without limits, which needs no conic solver: see `physical_parameters`.
+    """As `Physical`, by Newton's method on unconstrained numbers, without a conic solver: see `physical_parameters`.
 
     It agrees with "physical", less exactly where no weight is given.
     """

@@ -101,7 +101,7 @@ _HELD = (2, 5, 8)
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The same recordings twice: rows to fit, and rows held out from that."""
+    """The recordings' rows in two parts: rows to fit, and rows that are held out."""
 
     fitted: Triangles
     held_out: Triangles
@@ -278,7 +278,7 @@ class ParameterPrior:
     guessed: tuple[str, ...]
 
     def rows(self, base: BaseParameters) -> Array:
-        """The same of base parameters: rows [R | R b] of unit σ, so that |R (base - b)|² is their chi-square.
+        """Rows [R | R b] of unit σ for base parameters, so that |R (base - b)|² is their chi-square.
 
         K pi has the covariance K S Kᵀ. What an unknown parameter has a share in is unknown in that direction: R holds
         only the directions in which it has none.

@@ -89,7 +89,7 @@ class JointLaws:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Such as "j2.stribeck_speed"."""
+        """Names of the parameters, such as "j2.stribeck_speed"."""
         return tuple(f"{joint}.{name}" for joint, law in self.laws.items() for name in law.names)
 
     @cached_property

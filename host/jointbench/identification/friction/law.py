@@ -108,7 +108,7 @@ class LawTerm(ABC):
         return np.empty((*shapes.shape[:-1], data.n_rows, 0))
 
     def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
-        """The same torque as a sum of elements.
+        """The law's torque as a sum of elements.
 
         Raises:
             FitError: it is none of velocity and load alone.
@@ -196,7 +196,7 @@ class Law:
         return np.concatenate([self.columns(data, shapes), self.by_shapes(data, shapes, coefficients)], axis=-1)
 
     def elements(self, parameters: Array) -> tuple[LawElement, ...]:
-        """The same torque as a sum of elements.
+        """The law's torque as a sum of elements.
 
         Raises:
             FitError: it depends on more than velocity and load, or there are not as many parameters.

@@ -258,7 +258,7 @@ class LawTables:
         return self.base.leading_names.index(name) if name in self.base.leading_names else None
 
     def directions(self, states: Mapping[str, JointState], without: str | None = None) -> Array:
-        """What is free beside laws: base parameters that none stands for, and the laws' coefficients, (size, n).
+        """Free directions beside laws: base parameters that none stands for, and the laws' coefficients, (size, n).
 
         Args:
             states: law of each joint.

@@ -109,7 +109,7 @@ class Carriers:
             yield replace(self, widths=(), thresholds=self.thresholds[part]), part
 
     def steady_columns(self, velocity: Array, load: Array) -> Array:
-        """The same at steady velocity, all stops slipping."""
+        """Columns at steady velocity, all stops slipping."""
         slipping = np.repeat(np.sign(velocity)[:, None], len(self.thresholds), axis=1)
         turning = np.tanh(velocity[:, None] / np.array(self.widths)) if self.widths else np.empty((len(velocity), 0))
         return self._products(np.hstack([turning, slipping]), velocity, load)
@@ -163,7 +163,7 @@ class FrictionWithMemory:
 
     @property
     def compact(self) -> FrictionWithMemory:
-        """The same torque on grids of what is used alone."""
+        """Return friction of the same torque on grids that hold only the elements in use."""
         carriers, n, count = self.carriers, len(self.carriers.widths), self.carriers.n_amplitudes
         table = self.weights.reshape(-1, count)
         rows: NDArray[np.bool_] = np.asarray(table.any(axis=1))

@@ -301,14 +301,14 @@ class ModelMemory:
         return BesideMemoryRows(rows, observations, self)
 
     def with_parameters(self, parameters: Array) -> ModelMemory:
-        """The same friction beside other base parameters, shape (rank,)."""
+        """Return this friction beside other base parameters, shape (rank,)."""
         names = self.base.leading_names
         own = np.isin(names, [f"{axis.name}.coulomb" for axis, _ in self.axes])
         return replace(self, parameters=np.where(own, 0.0, parameters))
 
     @cached_property
     def terms(self) -> MemoryTerms:
-        """The same as plain tables."""
+        """The friction as plain tables."""
         joints = [-1 if axis.joint is None else axis.joint for axis, _ in self.axes]
         stops, terms = list[tuple[float, float]](), list[tuple[float, ...]]()
         for number, (_, friction) in enumerate(self.axes):

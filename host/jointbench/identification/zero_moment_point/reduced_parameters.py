@@ -72,7 +72,7 @@ class ReducedParameters:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Such as lc_thigh [m] and m_thigh [kg]."""
+        """Names of the parameters, such as lc_thigh [m] and m_thigh [kg]."""
         kinds = [kind.name for kind in self.robot.link_kinds]
         return tuple(f"{what}_{kind}" for what in ("lc", "m") for kind in kinds)
 
