@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.kinds import PLANT_KINDS, PlantKind
+from hil_tests.virtual_bench.kinds import PLANT_KINDS, RP2040, UNIX, PlantKind
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, compiling_told, table
 from jointbench.cli.main import carry_out
@@ -45,6 +45,14 @@ MODULES = "modules"
 PERIODS = {MODULES: 10.016}
 """Seconds of new motion where they are fewer than 20."""
 
+ON_CHIPS = "cobot6"
+CHIPS = {"rp2040": RP2040}
+"""Kinds of boards that `--bench` names, and their URL."""
+
+_CHIPS_PERIOD = 9.6
+"""Seconds of the fitted and of the new motion; each takes six chips some ten of the wall clock. From six on bands of
+the unexpected are made."""
+
 
 PRESLIDING = Wanted(5.0, 3.0)
 """The same, of any of them, on plants whose friction turns its sign over distance."""
@@ -58,8 +66,15 @@ def parser() -> argparse.ArgumentParser:
         "--plant", choices=PLANT_KINDS, default="harmonic",
         help="the emulated joints: harmonic drives, the same with friction that turns its sign over distance, or rigid",
     )  # fmt: skip
+    options.add_argument(
+        "--bench", choices=CHIPS,
+        help=f"{ON_CHIPS} alone, on unix boards and then on six emulated chips, identified and proven on each: the "
+        "verdicts must be the same; hours",
+    )  # fmt: skip
     options.add_argument("--seed", type=int, default=0, help="same seed, same figures (%(default)s)")
-    options.add_argument("--period", type=float, metavar="S", help="seconds of new motion (20; of modules 10)")
+    options.add_argument(
+        "--period", type=float, metavar="S", help="seconds of new motion (20; of modules and chips 10)"
+    )
     options.add_argument(
         "--models", metavar="DIR", help="where an earlier --out has ROBOT/model.json: no demo is played"
     )
@@ -75,6 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def prove_all(options: argparse.Namespace, console: Console) -> Result:
     """Identify each robot by its demo, prove the model, and put the figures beside those wanted."""
+    if options.bench:
+        return prove_on_chips(options, console)
     robots = [name for name in WANTED if name in (options.only or WANTED)]
     console.say(f"models of {', '.join(robots)}: identified, then proven, one after the other")
     with console.working("loading"):
@@ -156,6 +173,77 @@ def _prove(robot: str, options: argparse.Namespace, out: Path, period: float, co
         bench.connect()
         bench.configure()
         return _proven(model, bench, motion, out, console, again)
+
+
+def prove_on_chips(options: argparse.Namespace, console: Console) -> Result:
+    """Identify and prove an arm on unix boards, then on emulated chips of the same bench; the verdicts must agree.
+
+    Raises:
+        JointbenchError, BenchError: one of the benches could not be played.
+    """
+    console.say(f"{ON_CHIPS} identified and proven on {UNIX} boards, then on {CHIPS[options.bench]} boards")
+    with console.working("loading"):
+        from jointbench.recording import new_run_path
+
+        out = Path(options.out) if options.out else new_run_path("runs", options.bench, "prove")
+    proofs: dict[str, dict[str, Any]] = {}
+    for board in (UNIX, CHIPS[options.bench]):
+        console.say(f"== {board}")
+        began = time.monotonic()
+        period = options.period or _CHIPS_PERIOD
+        proofs[board] = _prove_on(board, out / board.strip(":"), console, options.plant, options.seed, period)
+        console.say(f"{time.monotonic() - began:.0f} s\n")
+    rows = [
+        [board, f"{proof['ratio_pooled']:.1f}", f"{proof['ratio_worst']:.1f}", _failed(proof), _verdict(proof)]
+        for board, proof in proofs.items()
+    ]
+    console.say(table(("boards", "error ÷, all joints", "worst joint", "controls fail", "verdict"), rows))
+    return Result("prove", options.seed, same_verdict(*proofs.values()), {"boards": proofs, "out": out})
+
+
+def same_verdict(beside: dict[str, Any], proof: dict[str, Any]) -> tuple[Check, ...]:
+    """What is wanted of a proof on chips beside that on unix boards, both as `jointbench prove --json` has them."""
+    fails = [sorted(name for name, control in each["controls"].items() if control["fails"]) for each in (beside, proof)]
+    return (
+        Check("verdicts that differ", int(beside["proven"] != proof["proven"]), "==", 0),
+        Check("controls that fail on one bench alone", len(set(fails[0]) ^ set(fails[1])), "==", 0),
+        Check("proven on chips", int(proof["proven"]), ">=", 1),
+    )
+
+
+def _failed(proof: dict[str, Any]) -> str:
+    return f"{sum(control['fails'] for control in proof['controls'].values())} of {len(proof['controls'])}"
+
+
+def _verdict(proof: dict[str, Any]) -> str:
+    return "proven" if proof["proven"] else f"NO: {'; '.join(proof['against'])}"
+
+
+def _prove_on(board: str, out: Path, console: Console, plant: PlantKind, seed: int, period: float) -> dict[str, Any]:
+    """Identify the arm on a bench of such boards by a planned motion, and prove the model there on a new one."""
+    from jointbench.bench import open_bench
+    from jointbench.cli.run import progress_line
+    from jointbench.excitation import plan_excitation
+    from jointbench.identification import fit
+    from jointbench.identification.prove import draw_motion
+    from jointbench.recording import record
+
+    with (
+        compiling_told(console),
+        virtual_bench(BENCHES / f"{ON_CHIPS}_chips.toml", plant, seed, out=out / "bench", board=board) as live,
+        open_bench(live) as bench,
+    ):
+        with console.working("planning an excitation"):
+            motion = plan_excitation(bench.robot, period=period, seed=seed)
+        bench.connect()
+        bench.configure()
+        progress = progress_line(console, "excitation")
+        model = fit(record(bench, motion, out / "excitation", repeats=1, progress=progress))
+        console.say(f"identified: {model.verdict}")
+        model.save(out / "model.json")
+        new = draw_motion(model, period, seed + 1)
+        again = f"./run prove --bench rp2040 --plant {plant} --seed {seed} --period {period:g}"
+        return _proven(model, bench, new, out, console, again)
 
 
 def prove_modules(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.console import Console
-from tools.prove import PRESLIDING, WANTED, checks_of, parser, prove_modules, wanted_of
+from tools.prove import PRESLIDING, WANTED, checks_of, parser, prove_modules, same_verdict, wanted_of
 
 
 def test_a_ratio_below_what_is_wanted_and_a_refusal_are_seen() -> None:
@@ -25,6 +25,16 @@ def test_all_robots_are_proven_by_default() -> None:
 def test_less_is_wanted_where_friction_turns_its_sign_over_distance() -> None:
     assert wanted_of("cobot6", "presliding") == PRESLIDING
     assert wanted_of("cobot6", "harmonic") == WANTED["cobot6"]
+
+
+@pytest.mark.parametrize(
+    ("proven", "fails", "wrong"),
+    [(True, True, []), (True, False, [1]), (False, True, [0, 2]), (False, False, [0, 1, 2])],
+)
+def test_verdicts_on_chips_that_differ_are_seen(proven: bool, fails: bool, wrong: list[int]) -> None:
+    beside = {"proven": True, "controls": {"torque": {"fails": True}, "sign": {"fails": True}}}
+    chips = {"proven": proven, "controls": {"torque": {"fails": True}, "sign": {"fails": fails}}}
+    assert [k for k, check in enumerate(same_verdict(beside, chips)) if not check.ok] == wrong
 
 
 @pytest.mark.slow
