@@ -36,7 +36,8 @@ _FORCE_N = 30.0
 
 LATEST_S, NAMED, HELD = 0.020, 0.95, (0.90, 0.97)
 NOISE_FLOORS = 3.0
-"""Torque of a push over the joint's threshold at that time."""
+"""Torque of a push over the joint's threshold, the largest of the time in which it must be found: that of a joint that
+comes near rest meanwhile grows by the range of its friction."""
 
 
 @dataclass(frozen=True)
@@ -149,17 +150,18 @@ def _times(count: int) -> list[int]:
 
 
 def pushed_joints(subject: Watched, count: int) -> list[Pushed]:
-    """Push one joint after the other with three times its threshold at that time."""
+    """Push one joint after the other with three times its threshold."""
     found: list[Pushed] = []
     rng = np.random.default_rng(subject.seed)
-    names, length = subject.arm.robot.joint_names, round(_PUSH_S / TICK)
+    names, length, window = subject.arm.robot.joint_names, round(_PUSH_S / TICK), round(LATEST_S / TICK)
     while len(found) < count:
         seed = 30_000 + len(found)
         quiet = subject.observe(seed)
         limit, extra = subject.thresholds.of(quiet), np.zeros_like(quiet.torque)
         chosen = [(start, int(rng.integers(len(names)))) for start in _times(min(_per_motion(), count - len(found)))]
         for start, joint in chosen:
-            extra[start : start + length, joint] = rng.choice([-1.0, 1.0]) * NOISE_FLOORS * limit[start, joint]
+            floor = limit[start : start + window + 1, joint].max()
+            extra[start : start + length, joint] = rng.choice([-1.0, 1.0]) * NOISE_FLOORS * floor
         seen = pushes(subject.observe(seed, extra), subject.thresholds, names)
         for start, joint in chosen:
             first = next((p for p in seen if start * TICK <= p.start < start * TICK + _PUSH_S), None)
