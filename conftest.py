@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that no worker has one left when the others have done: slow ones, then what runs boards."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, any(package in item.path.parents for package in PACKAGES)))
+
+
+def pytest_collection_finish() -> None:
+    """Load what the package loads on first use, so that no test is charged with the CPU time of an import."""
+    for part in ("interpolate", "ndimage", "optimize", "signal", "sparse", "spatial", "stats"):
+        import_module(f"scipy.{part}")
 
 
 @pytest.fixture(autouse=True)

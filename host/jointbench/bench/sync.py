@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from jointbench.arrays import Array
 from jointwire import Frame
@@ -331,7 +331,7 @@ def _line_between(x_above: Array, above: Array, x_below: Array, below: Array) ->
         for sign, x in ((1.0, x_above), (-1.0, x_below))
     ]
     bounds = np.concatenate((above - middle, middle - below))
-    found = linprog((0.0, 0.0, -1.0), A_ub=np.concatenate(rows), b_ub=bounds, bounds=(None, None))
+    found = scipy.optimize.linprog((0.0, 0.0, -1.0), A_ub=np.concatenate(rows), b_ub=bounds, bounds=(None, None))
     slope, offset, distance = found.x
     return float(slope) / scale, float(offset) + middle, float(distance)
 

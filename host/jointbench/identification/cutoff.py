@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.fft import dct
 
 from jointbench.arrays import Array, read_rows
 from jointbench.identification.blocked_least_squares import (
@@ -203,7 +203,7 @@ def _knee(position: Array, h: float) -> float:
             continue
         first, last = (np.polyfit(t[part], x[part], 1)[0] for part in (slice(m), slice(-m, None)))
         bent = x - first * t - 0.5 * (last - first) * t**2
-        power = dct(bent, norm="ortho")[1:] ** 2 + np.finfo(np.float64).tiny
+        power = scipy.fft.dct(bent, norm="ortho")[1:] ** 2 + np.finfo(np.float64).tiny
         likelihood = []
         for knee in tried:
             rest = 1.0 / (1.0 + (knee / frequencies) ** 6)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import ArrayLike, NDArray
-from scipy import signal
-from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.bench import Facts, Feedforward, Trajectory
@@ -190,7 +189,7 @@ class MotorReference:
     """
 
     links: Trajectory
-    wind_up: CubicSpline
+    wind_up: scipy.interpolate.CubicSpline
 
     @property
     def period(self) -> float:
@@ -253,9 +252,8 @@ def motor_reference(
             "in the robot's file, or identify it from encoders on both sides: `jointbench drives`"
         )
     time = np.linspace(0.0, trajectory.period, round(trajectory.period / knot_period) + 1)
-    return MotorReference(
-        trajectory, CubicSpline(time, gear_torque(model, trajectory, time) / gears + np.asarray(zeros))
-    )
+    wind_up = gear_torque(model, trajectory, time) / gears + np.asarray(zeros)
+    return MotorReference(trajectory, scipy.interpolate.CubicSpline(time, wind_up))
 
 
 def observer_current(robot: Robot, facts: Sequence[Facts], ddq: Array) -> Array:
@@ -433,7 +431,7 @@ def feedback_band(
         )
     constants = np.array([drive.torque_constant for drive in train.drives])
     watched = constants != 0.0
-    smooth = signal.lfilter([1.0 - _BAND_POLE], [1.0, -_BAND_POLE], feedback, axis=0)
+    smooth = scipy.signal.lfilter([1.0 - _BAND_POLE], [1.0, -_BAND_POLE], feedback, axis=0)
     rare = rarely_passed(np.abs(smooth), period, false_alarms_per_hour, int(watched.sum()))
     time = np.linspace(0.0, trajectory.period, 500)
     covariance = predicted_covariance(model, *trajectory.evaluate(time))

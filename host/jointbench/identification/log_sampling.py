@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.signal import welch
 
 from jointbench.arrays import Array, read_rows
 from jointbench.identification.log_signals import LogFinding, LogSignals
@@ -362,7 +362,7 @@ def _density_near_half_rate(values: Array) -> float:
     """Amplitude density in the highest fifth of the band, per root of a cycle a sample; 0 where power falls to it."""
     if len(values) < 64:
         return 0.0
-    frequency, density = welch(values, 1.0, nperseg=min(len(values), 1024))
+    frequency, density = scipy.signal.welch(values, 1.0, nperseg=min(len(values), 1024))
     middle = float(np.median(density[(frequency >= 0.2) & (frequency < 0.3)]))
     top = float(np.median(density[(frequency >= 0.4) & (frequency < 0.5)]))
     if top <= _FALLEN * middle:

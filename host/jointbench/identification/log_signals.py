@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
@@ -154,7 +154,7 @@ def _least_squares(columns: Array, free: int, factors: list[float] | None = None
     r = cast(Array, np.linalg.qr(columns / np.where(size > 0.0, size, 1.0), mode="r"))
     # Free columns come first: what they leave of the others is the lower right part of the triangle.
     part, wanted = r[free:, free:-1], r[free:, -1]
-    found, left = nnls(part, wanted)
+    found, left = scipy.optimize.nnls(part, wanted)
     if factors is not None:
         factors += (found * size[-1] / np.where(size[free:-1] > 0.0, size[free:-1], np.inf)).tolist()
     return float(left**2 * size[-1] ** 2)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array, read_rows, scratch_array
 from jointbench.identification.cutoff import CutoffChoice, choose_cutoff
@@ -84,7 +84,7 @@ def velocity_relation(own: Array, logged: Array, step: float) -> VelocityRelatio
         step: from one row to the next [s].
     """
     rows, lag = np.arange(len(own), dtype=np.float64), 0.0
-    spline = CubicSpline(rows, own)
+    spline = scipy.interpolate.CubicSpline(rows, own)
     shifted = own
     for _ in range(_STEPS):
         columns = np.column_stack([shifted, np.gradient(shifted)])
@@ -147,7 +147,9 @@ def with_logged_velocity(
         if relation.difference >= _DIFFERENT or abs(relation.lag) >= _LARGEST_LAG_S:
             continue
         lag[joint], taken[joint] = relation.lag, True
-        values[:, joint] = CubicSpline(places, filled)(np.clip(places + relation.lag / h, 0.0, n - 1.0))
+        values[:, joint] = scipy.interpolate.CubicSpline(places, filled)(
+            np.clip(places + relation.lag / h, 0.0, n - 1.0)
+        )
     return replace(signals, velocity=LoggedVelocity(values, taken, lag)) if taken.any() else None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy import signal, stats
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
@@ -105,8 +105,8 @@ class MomentumObserver:
         self._positions: Array | None = None
         self._links, drives, _ = leading_parameters(model)
         self._rotors = DriveTorque.of(model.robot, drives).inertia
-        self._sections = signal.butter(2, cutoff_Hz, fs=1.0 / period, output="sos")
-        self._rest: Array = signal.sosfilt_zi(self._sections)[:, :, None]
+        self._sections = scipy.signal.butter(2, cutoff_Hz, fs=1.0 / period, output="sos")
+        self._rest: Array = scipy.signal.sosfilt_zi(self._sections)[:, :, None]
         self._gain = 2.0 * np.pi * gain_Hz
         self._filters: Array | None = None
         self._later: Array | None = None
@@ -140,7 +140,7 @@ class MomentumObserver:
         both = np.hstack([self._late(position + (0.0 if zeros is None else np.array(zeros))), torque])
         if self._filters is None:
             self._filters = self._rest * both[0]
-        smooth, self._filters = signal.sosfilt(self._sections, both, axis=0, zi=self._filters)
+        smooth, self._filters = scipy.signal.sosfilt(self._sections, both, axis=0, zi=self._filters)
         # Velocities are of the middle between two samples: so is all else.
         before = smooth[:1] if self._last is None else self._last[:1]
         pairs = np.vstack([before, smooth])
@@ -172,9 +172,9 @@ class MomentumObserver:
     def lagged(self, values: Array) -> Array:
         """Return torques of the samples observed as late and smooth as what is observed of them, shape (n, …)."""
         flat = values.reshape(len(values), -1)
-        later, _ = signal.sosfilt(self._sections, flat, axis=0, zi=self._rest * flat[0])
+        later, _ = scipy.signal.sosfilt(self._sections, flat, axis=0, zi=self._rest * flat[0])
         pole = 1.0 - self._gain * self.period
-        last, _ = signal.lfilter([1.0 - pole], [1.0, -pole], later, axis=0, zi=pole * later[:1])
+        last, _ = scipy.signal.lfilter([1.0 - pole], [1.0, -pole], later, axis=0, zi=pole * later[:1])
         return np.asarray(last).reshape(values.shape)
 
     def friction_at_rest(self) -> Array:
@@ -196,7 +196,7 @@ class MomentumObserver:
         parts = np.hstack([momentum, torque - without + turned])
         if self._later is None:
             self._later = self._rest * parts[0]
-        smooth, self._later = signal.sosfilt(self._sections, parts, axis=0, zi=self._later)
+        smooth, self._later = scipy.signal.sosfilt(self._sections, parts, axis=0, zi=self._later)
         momentum, pushed = np.split(smooth, 2, axis=1)
         residual = np.zeros_like(q)
         unsettled, self._settling = min(self._settling, len(q)), max(0, self._settling - len(q))
@@ -333,7 +333,9 @@ def rarely_passed(sizes: Array, period: float, false_alarms_per_hour: float, cha
         raise FitError(f"false_alarms_per_hour = {false_alarms_per_hour:g} must be above 0")
     largest = sizes[: blocks * length].reshape(blocks, length, -1).max(axis=1)
     chance = false_alarms_per_hour / 3600.0 * _BLOCK_S / max(1, channels)
-    return np.array([float(stats.gumbel_r.isf(chance, *stats.gumbel_r.fit(own[own > 0.0]))) for own in largest.T])
+    return np.array(
+        [float(scipy.stats.gumbel_r.isf(chance, *scipy.stats.gumbel_r.fit(own[own > 0.0]))) for own in largest.T]
+    )
 
 
 def predicted_covariance(model: Model, q: Array, dq: Array, ddq: Array) -> Array:

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from jointbench.arrays import Array
 from jointbench.bench import Trajectory
@@ -63,7 +63,7 @@ def motion_distance(new: Trajectory, fitted: Trajectory) -> float:
     ]
     spread = states[1].std(axis=0)
     scale = np.where(spread > 0.0, spread, 1.0) * np.sqrt(states[1].shape[1])
-    distances, _ = cKDTree(states[1] / scale).query(states[0] / scale)
+    distances, _ = scipy.spatial.cKDTree(states[1] / scale).query(states[0] / scale)
     return float(np.quantile(distances, 0.25))
 
 

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
-from scipy import signal
 
 from jointbench.arrays import Array
 from jointbench.drawing import (
@@ -185,7 +185,7 @@ def _density(values: Array, counted: NDArray[np.bool_], rate: float) -> tuple[Ar
     """Frequencies and root of power density of the rows that count, both without frequency zero."""
     rows = len(values)
     segment = min(rows, max(_SHORTEST, min(_LONGEST, rows // _SEGMENTS)))
-    frequency, power = signal.welch(np.where(counted, values, 0.0), rate, nperseg=segment, detrend=False, axis=0)
+    frequency, power = scipy.signal.welch(np.where(counted, values, 0.0), rate, nperseg=segment, detrend=False, axis=0)
     share = counted.mean(axis=0)
     power = np.divide(power, share, out=np.full_like(power, np.nan), where=share > 0.0)
     return frequency[1:], np.sqrt(power[1:])

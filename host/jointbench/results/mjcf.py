@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
@@ -287,7 +287,7 @@ def _shared(model: FullModel, row: Array) -> tuple[SharedMotor, float]:
 
 
 def _quaternion(rotation: Array) -> Array:
-    return Rotation.from_matrix(rotation).as_quat(scalar_first=True)
+    return scipy.spatial.transform.Rotation.from_matrix(rotation).as_quat(scalar_first=True)
 
 
 def _section(tag: str, lines: list[str]) -> list[str]:

@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull
 
 from jointbench.arrays import Array
 from jointbench.drawing import PALETTE, draw_torques, house_style, mark_time, mark_vertical, thin
@@ -247,7 +247,7 @@ def _draw_sole(
     axes.fill(sideways, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
     axes.fill(sideways, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
     axes.plot(sideways, forward, "o", color=PALETTE.muted, markersize=4)
-    around = _MM * measured[ConvexHull(measured).vertices]
+    around = _MM * measured[scipy.spatial.ConvexHull(measured).vertices]
     axes.fill(around[:, 1], around[:, 0], facecolor=PALETTE.measured, alpha=0.1, linewidth=0)
     axes.plot(_MM * measured[shown, 1], _MM * measured[shown, 0], color=PALETTE.measured, linewidth=2.6, alpha=0.4)
     axes.plot(_MM * predicted[shown, 1], _MM * predicted[shown, 0], color=colour, linewidth=0.9)

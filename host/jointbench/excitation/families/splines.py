@@ -15,7 +15,7 @@ from functools import cache
 from math import comb, factorial
 
 import numpy as np
-from scipy.interpolate import BSpline
+import scipy  # its submodules load on first use; each takes up to a second
 from scipy.linalg import solveh_banded
 
 from jointbench.arrays import Array
@@ -327,7 +327,7 @@ class UniformSpline:
 @cache
 def _piece_polynomials(order: int) -> Array:
     """Derivatives by the share x of a step of the six splines that act in it, shape (6 powers of x, 6 splines)."""
-    basis_spline = BSpline.basis_element(np.arange(_N_COEFFICIENTS + 1.0))
+    basis_spline = scipy.interpolate.BSpline.basis_element(np.arange(_N_COEFFICIENTS + 1.0))
     # The spline that began j steps ago is in its piece j: Taylor's series about where that begins.
     matrix = np.zeros((_N_COEFFICIENTS, _N_COEFFICIENTS))
     for spline in range(_N_COEFFICIENTS):

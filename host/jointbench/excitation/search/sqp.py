@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 
@@ -180,7 +180,7 @@ def solve_qp(hessian: Array, gradient: Array, matrix: Array, upper: Array) -> tu
         dual = -np.vstack([solved[:, :-1], distances]) / norms
         target = np.zeros(len(gradient) + 1)
         target[-1] = 1.0
-        dual_solution, _ = nnls(dual, target)
+        dual_solution, _ = scipy.optimize.nnls(dual, target)
         residual = dual @ dual_solution - target
         if not -residual[-1] > _INFEASIBLE:
             return None

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import radians
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy  # its submodules load on first use; each takes up to a second
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotError
@@ -318,8 +318,8 @@ class SingleSupportTask:
         up, roll, pitch, yaw, forward, out, foot_up, foot_turn = courses.at(time)[:, :8].T
         axes, home = self.sole.axes, self.at_home
         side = np.sign((home.origins[0, 1] - self.sole.origin) @ axes[:, 1])
-        trunk = Rotation.from_euler("ZYX", np.stack([yaw, pitch, roll], axis=1)).as_matrix()
-        foot = Rotation.from_euler("Z", (side * foot_turn)[:, None]).as_matrix()
+        trunk = scipy.spatial.transform.Rotation.from_euler("ZYX", np.stack([yaw, pitch, roll], axis=1)).as_matrix()
+        foot = scipy.spatial.transform.Rotation.from_euler("Z", (side * foot_turn)[:, None]).as_matrix()
         rotations = axes @ np.stack([trunk.reshape(-1, 3, 3), foot.reshape(-1, 3, 3)], axis=1) @ axes.T
         moves = np.stack([np.column_stack([shift, up]), np.column_stack([forward, side * out, foot_up])], axis=1)
         return Poses(rotations @ home.rotations, home.origins + moves @ axes.T)

@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import Literal
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
@@ -325,7 +325,7 @@ def _earlier(values: Array, samples: Array) -> Array:
     if not samples.any():
         return values
     rows = np.arange(len(values), dtype=np.float64)
-    spline = CubicSpline(rows, values)
+    spline = scipy.interpolate.CubicSpline(rows, values)
     moved = [spline(np.clip(rows - late, 0.0, rows[-1]))[:, joint] for joint, late in enumerate(samples)]
     return np.stack(moved, axis=1)
 

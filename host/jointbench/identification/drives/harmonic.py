@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
@@ -55,7 +55,7 @@ class GearStiffness:
     @property
     def interval(self) -> tuple[float, float]:
         """Interval that holds the flexibility with 95 % probability [rad/(N·m)]."""
-        half = float(stats.norm.ppf(0.975)) * self.sigma
+        half = float(special.ndtri(0.975)) * self.sigma
         return self.flexibility - half, self.flexibility + half
 
 

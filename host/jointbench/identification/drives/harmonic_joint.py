@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
@@ -321,5 +321,5 @@ def _value_and_variance(estimate: Estimate, index: int) -> tuple[float, float]:
 
 def _interval(estimate: Estimate, index: int) -> tuple[float, float]:
     value, variance = _value_and_variance(estimate, index)
-    half = float(stats.norm.ppf(0.975)) * float(np.sqrt(variance))
+    half = float(special.ndtri(0.975)) * float(np.sqrt(variance))
     return value - half, value + half

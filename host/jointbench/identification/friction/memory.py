@@ -23,8 +23,8 @@ from itertools import product
 from typing import NamedTuple, cast
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from jointbench.arrays import Array, lazy_njit
 from jointbench.errors import FitError
@@ -254,7 +254,7 @@ def _solve(triangle: Array, n_free: int, which: NDArray[np.bool_]) -> tuple[Arra
     basis = np.linalg.qr(free)[0]
     projected = columns / scale - basis @ (basis.T @ (columns / scale))
     weights = np.zeros(len(which))
-    solution = nnls(projected, torque - basis @ (basis.T @ torque), maxiter=100 * projected.shape[1])[0]
+    solution = scipy.optimize.nnls(projected, torque - basis @ (basis.T @ torque), maxiter=100 * projected.shape[1])[0]
     weights[which] = solution / scale
     size = np.linalg.norm(free, axis=0)
     size[size == 0.0] = 1.0

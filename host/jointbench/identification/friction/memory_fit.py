@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
@@ -404,7 +404,8 @@ def _solved(products: Array, n_free: int, which: NDArray[np.bool_]) -> Array:
         values, vectors = np.linalg.eigh(bounded - across.T @ inverse @ across)
         roots = np.sqrt(np.maximum(values, 0.0) + _SINGULAR)  # rounding leaves less than 0
         rest = right[picked[n_free:]] - across.T @ (inverse @ right[:n_free])
-        weights = nnls(roots[:, None] * vectors.T, (vectors.T @ rest) / roots, maxiter=100 * len(rest))[0]
+        limit = 100 * len(rest)
+        weights, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors.T @ rest) / roots, maxiter=limit)
     solution[:n_free] = inverse @ (right[:n_free] - across @ weights) * scale[-1] / scale[:n_free]
     solution[picked[n_free:]] = weights * scale[-1] / scale[picked[n_free:]]
     return solution

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
@@ -227,7 +227,7 @@ class PhysicalParameters:
     @property
     def chance(self) -> float:
         """Chance that noise alone puts an estimate at least so far from what is possible (at most this)."""
-        return float(stats.chi2.sf(self.chi_square, self.estimate.n_told))
+        return float(special.chdtrc(self.estimate.n_told, self.chi_square))
 
     @property
     def links_at_edge(self) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
-from scipy import sparse
 
 from jointbench.arrays import Array
 from jointbench.errors import NumericalError
@@ -437,8 +437,9 @@ class _Program:
     def assembled(self, clarabel: Any) -> tuple[Any, ...]:
         """Return the arguments of the solver."""
         cones = [getattr(clarabel, kind)(*([size] if size else [])) for kind, size in self._cones]
-        square = sparse.csc_matrix(np.triu(self._square))
-        return square, self._linear, sparse.csc_matrix(np.vstack(self._blocks)), np.concatenate(self._right), cones
+        square = scipy.sparse.csc_matrix(np.triu(self._square))
+        left = scipy.sparse.csc_matrix(np.vstack(self._blocks))
+        return square, self._linear, left, np.concatenate(self._right), cones
 
     def _minus(self, indices: NDArray[np.intp]) -> Array:
         block = np.zeros((len(indices), self._size))
