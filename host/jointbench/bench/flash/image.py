@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import hmac
 import json
@@ -327,7 +328,8 @@ def _drivers(source: bytes, folder: Path) -> dict[str, bytes]:
     return drivers
 
 
-def _imported_drivers(source: bytes) -> set[str]:
+@functools.cache
+def _imported_drivers(source: bytes) -> frozenset[str]:
     modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module == "drivers":
@@ -336,7 +338,7 @@ def _imported_drivers(source: bytes) -> set[str]:
             modules.add(str(node.module).split(".")[1])
         elif isinstance(node, ast.Import):
             modules |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("drivers.")}
-    return modules
+    return frozenset(modules)
 
 
 def _read(path: Path) -> bytes:
