@@ -26,8 +26,13 @@ hypothesis.settings.load_profile("jointbench")
 
 
 def pytest_configure() -> None:
-    """Let tests install nothing, and Ctrl-C interrupt what they start, also where the shell ignores it (nohup, &)."""
+    """Let tests install nothing, and Ctrl-C interrupt what they start, also where the shell ignores it (nohup, &).
+
+    The benches of each worker have a core of their own.
+    """
     os.environ.pop("JOINTBENCH_INSTALLER", None)
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # "gw0", "gw1"
+        os.environ["JOINTBENCH_CORE"] = worker.removeprefix("gw")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

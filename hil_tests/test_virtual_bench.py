@@ -27,7 +27,7 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import PROGRAMS, board_file, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
-from hil_tests.virtual_bench.bench import BEHIND, Stop
+from hil_tests.virtual_bench.bench import BEHIND, CORE_NAME, Stop
 from hil_tests.virtual_bench.board import MAGIC, TICK_IN, Patience
 from hil_tests.virtual_bench.emulated_board import (
     CHECKOUT,
@@ -433,6 +433,21 @@ def test_the_live_file_tells_clients_everything(write_bench: BenchWriter, tmp_pa
         assert config["uid"] == "0000000700000002"
     assert not live.exists()
     assert not any(is_running(entry["pid"]) for entry in values["board"])
+
+
+@pytest.mark.unix_only("boards of other emulators run side by side")
+def test_in_lockstep_all_boards_share_the_core_that_is_named(
+    write_bench: BenchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CORE_NAME, "1")
+    all_cores = os.sched_getaffinity(0)
+    named = {sorted(all_cores)[1 % len(all_cores)]}
+    for realtime, cores in ((False, named), (True, all_cores)):
+        with virtual_bench(
+            write_bench("echo.py", "echo.py"), plant="ideal", realtime=realtime, out=tmp_path / "sim"
+        ) as live:
+            boards = tomllib.loads(live.read_text(encoding="utf-8"))["board"]
+            assert [os.sched_getaffinity(entry["pid"]) for entry in boards] == [cores, cores]
 
 
 def search_path() -> dict[str, str]:

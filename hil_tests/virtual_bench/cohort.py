@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.board import TICK_IN, Board, BoardClock
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
@@ -64,15 +65,15 @@ class Cohort:
         self._clock = seats[0].clock
         self._faults = faults
         self._nodes = [node for seat in seats for node in seat.nodes]
-        self._joints = np.array([joint for seat in seats for joint in seat.joints], dtype=int)
-        self._feet = np.array([seat.foot for seat in seats if seat.foot is not None], dtype=int)
+        self._joints = _places([joint for seat in seats for joint in seat.joints])
+        self._feet = _places([seat.foot for seat in seats if seat.foot is not None])
         self._inputs = np.zeros(len(self._nodes), TICK_IN)
         # Views, made once: to look up a field takes as long as to fill it.
-        fields, n_joints = list(TICK_IN.names or ()), len(self._joints)
+        fields, n_joints = list(TICK_IN.names or ()), sum(len(seat.joints) for seat in seats)
         self._of_all = {field: self._inputs[field] for field in fields}
         self._of_joints = {field: self._inputs[field][:n_joints] for field in fields}
         self._of_feet = self._inputs["foot_force"][n_joints:]
-        self._edge_times = EdgeTimes(len(self._joints), 1e-6 * tick_us)
+        self._edge_times = EdgeTimes(n_joints, 1e-6 * tick_us)
         ends = TICK_IN.itemsize * np.cumsum([0, *[len(seat.nodes) for seat in seats]])
         self._parts = [slice(start, end) for start, end in pairwise(ends.tolist())]  # of all inputs, by board
         self._firsts = [self._nodes.index(seat.node) for seat in seats]
@@ -116,13 +117,20 @@ class Cohort:
         of_joints["bus_voltage"][:] = readings.bus_voltage[joints]
         of_joints["temperature"][:] = readings.temperature[joints]
         of_joints["adc"][:] = self._faults.currents_of_boards(readings.adc)[joints]
-        if len(self._feet):
+        if len(self._of_feet):
             self._of_feet[:] = readings.foot_force[self._feet]
         of_all["received"][self._firsts] = [len(data) for data in received]
         for place, earlier in zip(struck, before, strict=True):
             self._faults.alter(self._nodes[place], inputs[place], earlier)
         together = inputs.tobytes()
         return [together[part] + data for part, data in zip(self._parts, received, strict=True)]
+
+
+def _places(indices: list[int]) -> slice | NDArray[np.int64]:
+    """Return indices into an array as a slice where they follow each other, which takes a fifth of the time."""
+    if indices and indices == list(range(indices[0], indices[0] + len(indices))):
+        return slice(indices[0], indices[0] + len(indices))
+    return np.array(indices, dtype=np.int64)
 
 
 def _wrapped(count: int) -> int:

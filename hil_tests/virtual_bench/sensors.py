@@ -24,6 +24,7 @@ class EdgeTimes:
         """Start `count` encoders without any edge; a tick lasts so long [s]."""
         self._per_tick = round(CAPTURE_CLOCK * tick)
         self._before: Array | None = None
+        self._floor, self._part = np.zeros((2, count))
         self._times = np.zeros(count, dtype=np.int64)
 
     def at(self, tick: int, exact: Array) -> NDArray[np.uint32]:
@@ -33,14 +34,16 @@ class EdgeTimes:
             tick: of these boards, one more than in the call before.
             exact: motor encoder positions at it, unrounded [counts], shape (n,).
         """
+        end = np.floor(exact)
         if self._before is not None:
-            start, end = np.floor(self._before), np.floor(exact)
-            moved = start != end
-            # The last whole number that was passed: on the way up the one reached, on the way down the one left.
-            edge = np.where(end > start, end, end + 1.0)[moved]
-            part = (edge - self._before[moved]) / (exact[moved] - self._before[moved])
-            self._times[moved] = (tick - 1) * self._per_tick + np.ceil(part * self._per_tick).astype(np.int64)
-        self._before = exact.copy()
+            moved = self._floor != end
+            if moved.any():
+                # The last whole number that was passed: on the way up the one reached, on the way down the one left.
+                edge = end + (end < self._floor)
+                part = np.divide(edge - self._before, exact - self._before, where=moved, out=self._part)
+                times = (tick - 1) * self._per_tick + np.ceil(part * self._per_tick).astype(np.int64)
+                np.copyto(self._times, times, where=moved)
+        self._before, self._floor = exact.copy(), end
         return (self._times & 0xFFFFFFFF).astype(np.uint32)
 
 
@@ -80,6 +83,7 @@ class FootSensors:
         self._noise_rms, self._noise = truth.noise / truth.step, noise
         self._top = min(truth.range / truth.step, _TOP_COUNT)
         self.gain = 1.0 + boards.uniform(-truth.gain_spread, truth.gain_spread, shape)
+        self._counts_per_force = self.gain / truth.step
         self._offset = boards.uniform(-truth.offset_spread, truth.offset_spread, shape) / truth.step
         calibrations = truth.zero_calibration / truth.step * boards.standard_normal(shape)
         self._zero = np.rint(self._offset + calibrations).astype(int)
@@ -110,12 +114,13 @@ class FootSensors:
             self._used = 0
         counts = self._at_rest[self._used]
         self._used += 1
-        counts += self.gain / self._step * force
+        counts += self._counts_per_force * force
         if self._has_loops:
             self._stops += force - self._before
-            np.clip(self._stops, -self._reaches, self._reaches, out=self._stops)
+            np.minimum(self._stops, self._reaches, out=self._stops)
+            np.maximum(self._stops, -self._reaches, out=self._stops)
             self._before[:] = force
-            counts -= self._loop * np.sum(self._stops / self._reaches, axis=0)
+            counts -= self._loop * np.add.reduce(self._stops / self._reaches)
         np.rint(counts, counts)
         np.minimum(counts, self._top, out=counts)
         return np.maximum(counts, -self._top, out=counts).astype(np.int32)

@@ -74,6 +74,7 @@ class StandingPlant:
         self._cables = [self.model.body(cable_of(foot.name)).id for foot in truth.feet]
         self._pulls = np.array([foot.cable_pull for foot in truth.feet])
         self._cable_stiffness = np.array([[foot.cable_stiffness] for foot in truth.feet])
+        self._cables_give = bool(self._cable_stiffness.any())
         data.xfrc_applied[self._cables, :3] = self._pulls
         self._power = truth.power
         self._windings = Windings(truth.power, robot.n_joints, truth.tick)
@@ -124,7 +125,7 @@ class StandingPlant:
         self.drives.begin_tick(start, enabled, command, self._motor_position, held)
         if force is not None:
             self._data.xfrc_applied[self._bodies, :3] = force
-        if self._cable_stiffness.any():
+        if self._cables_give:
             away = self._data.xpos[self._cables] - self._cables_at_home
             self._data.xfrc_applied[self._cables, :3] = self._pulls - self._cable_stiffness * away
         self._step(torque)
