@@ -214,7 +214,7 @@ RegisterName = Literal[
 
 
 class Answer(NamedTuple, Generic[Body]):
-    """What a board answered.
+    """A board's answer to a request.
 
     Attributes:
         received_us: when, by the host's clock.
