@@ -80,7 +80,7 @@ class Judged:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run commission … --plant-seed K` takes."""
+    """Parser of the options of `./run commission … --plant-seed K`."""
     options = argparse.ArgumentParser(prog="./run commission", description=__doc__)
     options.add_argument("robot", choices=ROBOTS, help="an arm whose boards are emulated")
     options.add_argument("--plant-seed", type=int, required=True, metavar="K", help="draws what the arm really is")
@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def bring_up_parser() -> argparse.ArgumentParser:
-    """What `./run bring-up … --plant-seed K` takes."""
+    """Parser of the options of `./run bring-up … --plant-seed K`."""
     options = argparse.ArgumentParser(
         prog="./run bring-up",
         description="An emulated arm that no file knows, from wires to a proven model, and judged.",
@@ -168,7 +168,7 @@ def bring_up(options: argparse.Namespace, console: Console) -> Result:
 
 
 def bring_up_checks(judged: Sequence[Judged], rank: int, trips: Sequence[str], reach: float) -> tuple[Check, ...]:
-    """What is wanted: commissioned values as the plant has them, no trip, no joint beyond its limit, a usable model.
+    """Checks: commissioned values as the plant has them, no trip, no joint beyond its limit, a usable model.
 
     Args:
         judged: commissioned values.
@@ -217,7 +217,7 @@ def judge_fields(joints: Mapping[str, Any], truth: Truth) -> list[Judged]:
 
 
 def checks_of(judged: Sequence[Judged], named: Mapping[str, Mapping[str, Any]]) -> tuple[Check, ...]:
-    """What is wanted: each value within 3 σ, 90 % within 2 σ, each wrong bench named within 5°, with its motor off."""
+    """Checks: each value within 3 σ, 90 % within 2 σ, each wrong bench named within 5°, with its motor off."""
     deviations = np.abs([each.deviation for each in judged])
     checks = [Check("largest deviation from the plant", float(deviations.max(initial=0.0)), "<=", WITHIN, "σ")]
     if len(judged) >= _ENOUGH:
@@ -362,7 +362,7 @@ def judge(joints: Sequence[CommissionedJoint], truth: Truth) -> list[Judged]:
 
 
 def true_values(truth: Mapping[str, Any]) -> dict[str, float]:
-    """What commissioning should find of a joint: friction as the plant's law looks over the speeds of the strokes.
+    """True values of a joint: friction as the plant's law looks over the speeds of the strokes.
 
     Break-away is the most that the law has up to 2 °/s, as the board's sensor reads that current.
     """

@@ -45,7 +45,7 @@ WHEN_STOPPED = "pytest has stopped the boards"
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run hil` takes."""
+    """Parser of the options of `./run hil`."""
     options = argparse.ArgumentParser(prog="./run hil", description=__doc__)
     options.add_argument(
         "--bench", default="unix6", metavar="NAME|FILE", help="a bench of hil_tests/benches or a file (%(default)s)"
@@ -128,7 +128,7 @@ def new_folder(options: argparse.Namespace) -> Path:
 
 
 def names_tests(arguments: Sequence[str]) -> bool:
-    """Whether pytest's arguments say what to run; otherwise they are options, such as -k and its value."""
+    """True if pytest's arguments name tests; otherwise they are options, such as -k and its value."""
     paths = [argument.partition("::")[0] for argument in arguments if not argument.startswith("-")]
     return any(path.endswith(".py") or ("/" in path and (ROOT / path).is_dir()) for path in paths)
 

@@ -54,17 +54,17 @@ class Module:
 
     @property
     def is_test(self) -> bool:
-        """Whether it belongs to tests, a test bench's files excepted."""
+        """True for tests, a test bench's files excepted."""
         return "tests" in self.path.parts or self.path.name == "conftest.py" or self.path.name.startswith("test_")
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a module of host or protocol."""
+        """True for a module of host or protocol."""
         return not self.is_test and self.name.split(".")[0] in PRODUCT
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a face or a program: a package's `__init__`, a `__main__`, or a verb, imported by its name."""
+        """True for a face or a program: a package's `__init__`, a `__main__`, or a verb, imported by its name."""
         targets = [node.targets[0] for node in self.tree.body if isinstance(node, ast.Assign)]
         is_verb = self.room == "cli" and any(isinstance(target, ast.Name) and target.id == "VERB" for target in targets)
         return is_verb or self.path.stem in ("__init__", "__main__")
@@ -98,7 +98,7 @@ class House:
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """Of each module those modules of the house that it imports, those for annotations alone left out."""
+        """Modules of the house that each module imports, those for annotations alone left out."""
         return {name: set(self._imported_by(module)) for name, module in self.modules.items()}
 
     def _imported_by(self, module: Module) -> Iterator[str]:
@@ -166,7 +166,7 @@ class House:
 
     @property
     def room_imports(self) -> dict[str, set[str]]:
-        """Of each room of the host the others that its modules import."""
+        """Rooms of the host that the modules of each room import."""
         rooms: dict[str, set[str]] = {}
         for name, module in self.modules.items():
             if module.is_product and module.room:

@@ -61,7 +61,7 @@ class Errors(NamedTuple):
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run kinova` takes."""
+    """Parser of the options of `./run kinova`."""
     options = argparse.ArgumentParser(prog="./run kinova", description=__doc__)
     options.add_argument("data", metavar="DIR", nargs="?", help="folder with the logs (.csv) and gen3.urdf")
     options.add_argument("--out", metavar="DIR", help="folder to create for runs and model (they are not kept)")
@@ -144,7 +144,7 @@ def motion_of(run: Run, model: Model) -> tuple[Array, Array, Array]:
 
 
 def root_mean_square(measured: Array, predicted: Array) -> Array:
-    """Of the error, joint by joint [N·m], the log's ends left off the prediction, shape (7,)."""
+    """Root mean square of the error, joint by joint [N·m], the log's ends left off the prediction, shape (7,)."""
     return np.sqrt(np.mean((measured - predicted[ENDS:-ENDS]) ** 2, axis=0))
 
 
@@ -159,7 +159,7 @@ def judge(model: Model, test: Run, data: Path) -> Errors:
 
 
 def cutoffs_compared(runs: Mapping[str, Run]) -> dict[float, float]:
-    """By cut-off [Hz], the error of each training log with sensors as predicted from the other logs, all together.
+    """Error by cut-off [Hz] of each training log with sensors as predicted from the other logs, all together.
 
     Looks at the training logs alone, and so may choose.
     """
@@ -185,7 +185,7 @@ def comparison(model: Model, errors: Errors) -> str:
 
 
 def words(model: Model) -> list[str]:
-    """How many parameters are told, and the names of those that are not; whether a robot can have them."""
+    """Line on the number of identified parameters, the names of the others, and whether a robot can have them."""
     lines: list[str] = []
     for word in ("identified", "poorly excited", "not observable", "refused"):
         names = [verdict.name for verdict in model.parameter_verdicts if verdict.word == word]

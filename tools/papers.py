@@ -160,7 +160,7 @@ PAGE = ROOT / "docs" / "papers.md"
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run papers` takes."""
+    """Parser of the options of `./run papers`."""
     options = argparse.ArgumentParser(prog="./run papers", description=__doc__)
     options.add_argument("--only", action="append", choices=ROBOTS, metavar="ROBOT", help="this one; may be repeated")
     options.add_argument("--board", choices=EMULATED, default="unix:", help="what the emulated boards run on")

@@ -33,7 +33,7 @@ TRAINING_S, TEST_S = (0.0, 5.2), (5.2, 8.0)
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run tx40` takes."""
+    """Parser of the options of `./run tx40`."""
     options = argparse.ArgumentParser(prog="./run tx40", description=__doc__)
     options.add_argument("data", metavar="DIR", nargs="?", help="folder with pos_read_data.csv and curr_data.csv")
     options.add_argument("--out", metavar="DIR", help="run directory to create (a new one under runs/)")

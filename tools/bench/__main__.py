@@ -39,7 +39,7 @@ from tools.bench.peers import BenchmarkFailed
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run bench` takes."""
+    """Parser of the options of `./run bench`."""
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
     options.add_argument("folder", metavar="FOLDER", nargs="?", help="of public, hindsight, laws: where recordings are")

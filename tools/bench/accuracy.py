@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What a fit of one recording came to; each array of shape (rank,).
+    """Result of a fit of one recording; each array of shape (rank,).
 
     Attributes:
         names: of the base parameters.
@@ -148,7 +148,7 @@ class Accuracy:
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> Accuracy:
-        """Of at least one trial."""
+        """Summary of at least one trial."""
         error, sigma = (np.array([getattr(trial, name) for trial in trials]) for name in ("error", "sigma"))
         bound, bound_all = (np.array([getattr(trial, name) for trial in trials]) for name in ("bound", "bound_all"))
         return cls(
@@ -180,7 +180,7 @@ class ParameterAccuracy:
     covered: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The record as plain values."""
         return dict(vars(self))
 
 
@@ -263,7 +263,7 @@ def make_cases(count: int, period: float, seed: int, console: Console, starts: i
 
 
 def make_checks(found: Accuracy) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     return (
         Check("recordings", found.recordings, ">=", RECORDINGS),
         Check("rms of error / Cramér–Rao bound of the moments fitted", found.times_bound, "<=", TIMES_BOUND),
@@ -275,7 +275,7 @@ def make_checks(found: Accuracy) -> tuple[Check, ...]:
 
 
 def moved_line(moved: Sequence[float]) -> str:
-    """How many estimates were not possible as they were, and how far the possible ones are from them."""
+    """Line on the number of estimates that were not possible, and on their distance from the possible ones."""
     far = [each for each in moved if each > _NOTHING]
     if not far:
         return "  all estimates are physically possible as they are"

@@ -58,7 +58,7 @@ CUTOFF_HZ = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """What a plant did on a motion, at each tick.
+    """A plant's motion and forces, at each tick.
 
     Attributes:
         force: of the ground on the corners of each foot, without errors of sensors [N], shape (n_ticks, n_feet, 4).
@@ -71,7 +71,7 @@ class Played:
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """What a motion is balanced with.
+    """Masses that a motion is balanced with.
 
     Attributes:
         parameters: ten standard parameters of the base's link, then of each link; the robot file's where None.
@@ -115,7 +115,7 @@ def play(robot: Robot, truth: PlantFile, motion: Motion) -> Played:
 
 
 def record(robot: Robot, truth: PlantFile, played: Played, seed: int) -> Run:
-    """What the boards of a seed send of each eighth tick: load cells and link encoders with their errors."""
+    """Recording of the boards of a seed at each eighth tick: load cells and link encoders with their errors."""
     feet = Sensors(robot, truth, "harmonic", seed).feet
     assert feet is not None
     counts = np.array([feet.read(force) for force in played.force], dtype=np.float64)

@@ -41,7 +41,7 @@ _DEGREE = np.pi / 180.0
 
 
 class Fault(NamedTuple):
-    """What is off in an arm and its recording.
+    """Calibration errors of an arm and its recording.
 
     Attributes:
         zero: true less recorded position of each joint [rad].
@@ -126,7 +126,7 @@ LOGS_OF_EACH = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a log.
+    """Result of a log.
 
     Attributes:
         fault: in words.

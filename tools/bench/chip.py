@@ -34,7 +34,7 @@ _MOTORS = {1: 'node = 1\njoint = "j1"', 2: 'nodes = [1, 2]\njoints = ["j1", "j2"
 
 @dataclass(frozen=True)
 class Turns:
-    """What was found while the motor ran.
+    """Counts while the motor ran.
 
     Attributes:
         joints: on the board.
@@ -114,7 +114,7 @@ def run(folder: Path, tick_us: int, seconds: float, seed: int, joints: int = 1) 
 
 
 def judge(path: Path, tick_us: int, joints: int) -> Turns:
-    """What the board said between its first and its last sample of RUNNING."""
+    """Judge the frames between the board's first and last sample of RUNNING."""
     recorded = open_run(path)
     frames = list(_frames(path))
     data = [frame for frame in frames if frame.type is MessageType.DATA and frame.body.play_tick >= 0]
@@ -161,7 +161,7 @@ def _frames(path: Path) -> list[Frame]:
 
 
 def make_checks(found: list[Turns]) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     checks: list[Check] = []
     for each in found:
         at = f"at {1000.0 / each.tick_us:g} kHz" + (", two joints" if each.joints > 1 else "")

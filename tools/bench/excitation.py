@@ -85,7 +85,7 @@ def pivoted_base(robot: Robot) -> BaseParameters:
 
 
 def problem_of(robot: Robot) -> ExcitationProblem:
-    """As the planner sees it; all of each limit may be used."""
+    """Return the planner's problem; all of each limit may be used."""
     return ExcitationProblem(
         RestToRestFourier(HARMONICS, PERIOD),
         np.array(robot.home),
@@ -102,7 +102,7 @@ _ITERATIONS = 500
 
 @dataclass(frozen=True, eq=False)
 class PeerFound:
-    """What the peer came to.
+    """Result of the peer.
 
     Attributes:
         value: condition number.
@@ -154,7 +154,7 @@ class Peer:
         return float(np.linalg.cond(self._full.reshape(-1, self._full.shape[2])[:, self._columns]))
 
     def run(self, problem: ExcitationProblem, weights: Array) -> PeerFound:
-        """From feasible weights to the first local optimum."""
+        """Search from feasible weights to the first local optimum."""
         first = self.variables(problem, weights)
         self.evaluations = 0
         began = time.perf_counter()
@@ -209,7 +209,7 @@ _GRID_STEP = 1e-3
 
 @dataclass(frozen=True)
 class FirstOptimum:
-    """From one start to the first optimum, both ways.
+    """Searches from one start to the first optimum, both ways.
 
     Attributes:
         seed: of the start.
@@ -226,7 +226,7 @@ class FirstOptimum:
 
     @property
     def times_sooner(self) -> float:
-        """How many times as long the peer took."""
+        """The peer's time divided by ours."""
         return self.peer.seconds / self.seconds
 
     def to_dict(self) -> dict[str, Any]:
@@ -300,7 +300,7 @@ def condition(problem: ExcitationProblem, excitation: Excitation) -> float:
 
 
 def violations(problem: ExcitationProblem, excitation: Excitation) -> int:
-    """How many positions, velocities and accelerations are beyond their limits on a fine grid."""
+    """Count positions, velocities and accelerations beyond their limits on a fine grid."""
     robot = problem.objective.information.robot
     q, dq, ddq = excitation.evaluate(np.arange(0.0, excitation.duration, _GRID_STEP / FINER))
     low, high = robot.position_limits.T
@@ -375,7 +375,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def make_checks(firsts: Sequence[FirstOptimum], plans: Sequence[Planned]) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     sooner = [
         Check(f"seed {each.seed}: first optimum, times as soon as SLSQP", each.times_sooner, ">=", TIMES_SOONER)
         for each in firsts

@@ -166,7 +166,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def make_checks(recorded: Sequence[Recorded]) -> tuple[Check, ...]:
-    """What must hold; the peer is the same recording with nobody."""
+    """Checks against the limits; the peer is the same recording with nobody."""
     alone, crowd = (_cpu(recorded, readers) for readers in (min(CROWDS), max(CROWDS)))
     return (
         Check("samples lost", sum(each.lost for each in recorded), "==", 0),

@@ -62,13 +62,13 @@ class Accuracy:
     rms: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values; no error at all is no number of decibels."""
+        """The record as plain values; no error at all is no number of decibels."""
         levels = {name: decibel(value) if value else None for name, value in (("peak", self.peak), ("rms", self.rms))}
         return {"filter": self.name, "cutoff_Hz": self.cutoff_Hz} | {f"{name}_dB": x for name, x in levels.items()}
 
 
 def decibel(ratio: float) -> float:
-    """Of amplitudes; the ratio is above 0."""
+    """Ratio of amplitudes in decibels; it is above 0."""
     return 20.0 * math.log10(ratio)
 
 
@@ -163,7 +163,7 @@ Run = Callable[[Sequence[Case]], Iterable[NDArray[Any]]]
 
 @dataclass(frozen=True)
 class Exactness:
-    """How many samples of each filter were compared, and how many were not equal.
+    """Number of samples of each filter that were compared, and of those that were not equal.
 
     Attributes:
         where: what computed them beside the host.
@@ -175,7 +175,7 @@ class Exactness:
     different: NDArray[np.int64]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The record as plain values."""
         counts = zip(FILTERS, self.compared.tolist(), self.different.tolist(), strict=True)
         return {name: {"samples": compared, "different": different} for name, compared, different in counts}
 
@@ -303,7 +303,7 @@ def exactness(seed: int, console: Console) -> Iterable[Exactness]:
 
 
 def make_checks(exact: Sequence[Exactness], errors: Sequence[Accuracy]) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     boards = [each for each in exact if each.where != PLAIN]
     worst: dict[str, float] = {}
     for each in errors:

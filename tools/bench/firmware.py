@@ -59,7 +59,7 @@ class Cost:
         return self.viper / self.c
 
     def since(self, before: Cost) -> Cost:
-        """What the stage itself costs."""
+        """Cost of the stage itself."""
         return Cost(self.stage, self.c - before.c, self.viper - before.viper, self.viper_armv6m - before.viper_armv6m)
 
 
@@ -253,12 +253,12 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def parts(costs: Sequence[Cost]) -> list[Cost]:
-    """What each stage adds to the one before; the first has the interpreter's call, too."""
+    """Cost that each stage adds to the one before; the first has the interpreter's call, too."""
     return [costs[0], *(after.since(before) for before, after in pairwise(costs))]
 
 
 def make_checks(runs: Sequence[Counted]) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     stages, loop, pair = runs[0]
     whole = [costs[-1] for costs in stages.values()]
     armv7m, armv6m = max(each.viper for each in whole), max(each.viper_armv6m for each in whole)
@@ -274,7 +274,7 @@ def make_checks(runs: Sequence[Counted]) -> tuple[Check, ...]:
 
 
 def differences(runs: Sequence[Counted]) -> int:
-    """How many figures the runs do not agree on."""
+    """Number of figures that the runs do not agree on."""
     flat: list[list[Any]] = []
     for stages, *loops in runs:
         figures = [value for costs in stages.values() for each in costs for value in asdict(each).values()]

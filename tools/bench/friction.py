@@ -72,7 +72,7 @@ GENERATIONS = 1500
 
 @dataclass(frozen=True)
 class Found:
-    """What one way of fitting came to.
+    """Result of one way of fitting.
 
     Attributes:
         rms_to_true: error of the fitted curve to the true one at the rows' speeds [N·m].
@@ -173,7 +173,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def make_checks(found: Sequence[tuple[Found, Found]], beside: Sequence[tuple[Found, Found]]) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     mine, peer = (together([pair[k].rms_to_true for pair in found]) for k in (0, 1))
     milliseconds = 1e3 * float(np.median([a.seconds for a, _ in found]))
     gain = min(a.r_squared - b.r_squared for a, b in beside)

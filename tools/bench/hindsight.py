@@ -50,7 +50,7 @@ class Hindsight:
 
     @property
     def loss(self) -> float:
-        """How much more the default errs, as a share."""
+        """Relative increase of the default's error."""
         return self.default / self.best - 1.0
 
 

@@ -27,7 +27,7 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Race:
-    """What both ways took and how far they are apart.
+    """Times of both ways, and their difference.
 
     Attributes:
         rows, columns: of the matrix.
@@ -149,7 +149,7 @@ def measured_log(kind: str, minutes: float, seed: int) -> Mapping[str, Any]:
 def make_checks(
     raced: Race, many: Mapping[str, Any], logs: Mapping[str, Mapping[float, Mapping[str, Any]]]
 ) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     checks = [
         Check("rows", raced.rows, ">=", ROWS),
         Check("columns", raced.columns, ">=", COLUMNS),

@@ -192,7 +192,7 @@ def fit_many_rows(seed: str) -> Mapping[str, Any]:
 
 
 def fit_log(path: str) -> Mapping[str, Any]:
-    """From a run's directory to its model, saved."""
+    """Fit the run of a directory and save its model."""
     from jointbench.identification import fit
     from jointbench.recording import open_run
 

@@ -163,7 +163,7 @@ def _percent(values: Sequence[float]) -> str:
 
 
 def make_checks(outcomes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> tuple[Check, ...]:
-    """What must hold of each recording."""
+    """Checks against the limits of each recording."""
     checks: list[Check] = []
     for recording, of in outcomes.items():
         before, now = of["before"], of["now"]

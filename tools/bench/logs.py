@@ -38,7 +38,7 @@ _QUICK, _SLOW, _SLOW_HZ = 0.01, 0.02, 3.0
 
 @dataclass(frozen=True)
 class Fault:
-    """What a log suffers from.
+    """A fault of a log.
 
     Attributes:
         name: in words.

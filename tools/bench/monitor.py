@@ -60,7 +60,7 @@ new MutationObserver(() => { window.updates += 1; }).observe(document.getElement
 
 @dataclass(frozen=True)
 class Recording:
-    """What the recording program said.
+    """Report of the recording program.
 
     Attributes:
         boards: how many streamed.
@@ -77,13 +77,13 @@ class Recording:
 
     @property
     def cpu_percent(self) -> float:
-        """Of one core."""
+        """Share of one core [%]."""
         return 100.0 * self.cpu_s / self.wall_s
 
 
 @dataclass(frozen=True)
 class Watching:
-    """What the monitor did in the middle of a recording.
+    """The monitor's work in the middle of a recording.
 
     Attributes:
         seconds: that were measured.
@@ -150,7 +150,7 @@ CPU_PERCENT, UPDATES, BOARDS = 15.0, 20.0, 12
 
 
 def bench(options: argparse.Namespace, console: Console) -> Result:
-    """The same recording by the wall clock, first without a monitor, then with one that Chromium shows."""
+    """Record by the wall clock, first without a monitor, then with one that Chromium shows."""
     from tools.browser import chromium, page_of  # only here: no other benchmark needs a browser
 
     with tempfile.TemporaryDirectory(prefix="jointbench-") as name:
@@ -172,7 +172,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def make_checks(shown: Recording, watching: Watching) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     return (
         Check("boards", shown.boards, ">=", BOARDS),
         Check("one core used by the monitor", watching.cpu_percent, "<=", CPU_PERCENT, "%"),

@@ -1,4 +1,4 @@
-"""What the benchmarks share: their error, and their peer Pinocchio."""
+"""Common parts of the benchmarks: their error, and their peer Pinocchio."""
 
 from __future__ import annotations
 

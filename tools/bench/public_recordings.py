@@ -94,7 +94,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """What a method is trained on, and what it must then predict.
+    """Recordings that a method is trained on, and those it must then predict.
 
     Attributes:
         name: in tables.

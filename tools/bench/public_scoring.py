@@ -22,7 +22,7 @@ Times are evenly spaced. A call is one unbroken stretch of motion, so that a pre
 
 
 class Trained(NamedTuple):
-    """What a method learned.
+    """A trained method.
 
     Attributes:
         predict: the torque of all joints; a joint that is nan in any row is refused, too.
@@ -70,7 +70,7 @@ KINDS = ("moving filtered", "moving as measured", "all filtered", "all as measur
 
 @dataclass(frozen=True)
 class Entry:
-    """What a method came to on a split.
+    """Score of a method on a split.
 
     Attributes:
         split: name of it.
@@ -112,7 +112,7 @@ class Entry:
 
 
 def geometric_mean(values: Array | Sequence[float]) -> float:
-    """Of positive numbers; nan of joints whose torque is zero throughout is left out."""
+    """Geometric mean of positive numbers; nan of joints whose torque is zero throughout is left out."""
     return float(np.exp(np.nanmean(np.log(np.maximum(values, 1e-12)))))
 
 

@@ -127,7 +127,7 @@ class Times:
         return self.n_samples / float(np.median(self.seconds[method]))
 
     def ratio(self, method: str, other: str) -> float:
-        """How many times as long one takes as the other in the same round, in the middle of the rounds."""
+        """Median over the rounds of the ratio of both times in a round."""
         return float(np.median(self.seconds[method] / self.seconds[other]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def make_checks(times: Sequence[Times], apart: Mapping[str, float], starts: tuple[Start, Start]) -> tuple[Check, ...]:
-    """What must hold."""
+    """Checks against the limits."""
     checks: list[Check] = []
     for each in times:
         name = f"{each.robot}, {each.n_samples}"

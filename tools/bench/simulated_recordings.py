@@ -280,7 +280,7 @@ _SIGNED = ("rotor_inertia", "viscous", "coulomb")
 
 
 def impossible(robot: Robot, standard: Array, drives: Array) -> tuple[str, ...]:
-    """What in a set of parameters no robot has; empty where all is possible.
+    """Values in a set of parameters that no robot has; empty where all is possible.
 
     A body has a positive mass, and about its centre of mass positive principal inertias of which none exceeds the sum
     of the others.

@@ -42,7 +42,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def seconds_of(arguments: Sequence[str]) -> float:
-    """From the start of an interpreter with these arguments to its end."""
+    """Time from the start of an interpreter with these arguments to its end [s]."""
     began = time.perf_counter()
     subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began

@@ -84,7 +84,7 @@ def identified(seed: int) -> SequentialIdentification:
 
 
 def outcome(identification: SequentialIdentification) -> Outcome:
-    """How far the parameters of an identification are from the truth."""
+    """Distance of an identification's parameters from the truth."""
     deviations = np.asarray(identification.model.deviations(truth(_ARM)))
     given_up = int(identification.precision.is_out_of_reach.sum())
     return Outcome(tuple(deviations.tolist()), identification.motion, given_up)

@@ -75,7 +75,7 @@ LookOn = Callable[[Path], contextlib.AbstractContextManager[object]]
 
 @dataclass(frozen=True)
 class HostCost:
-    """What the host's process used of the processor, kernel time included, while all boards streamed.
+    """Processor time of the host's process, kernel time included, while all boards streamed.
 
     Attributes:
         seconds: of the wall clock that were measured.
@@ -312,7 +312,7 @@ class PlayedBoard:
 
 
 def read_script(run: Path) -> dict[int, list[Told]]:
-    """What each board of a recorded run said by itself, from the run's first record on."""
+    """Read the frames that each board of a recorded run sent unasked, from the run's first record on."""
     script: dict[int, list[Told]] = {}
     began: int | None = None
     for entry in scan_records((run / FRAMES).read_bytes()):
@@ -399,7 +399,7 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
 
 
 def make_checks(speeds: tuple[Speed, ...], cost: HostCost) -> tuple[Check, ...]:
-    """What must hold; construct counts as it parses without being compiled, as it is used."""
+    """Checks against the limits; construct counts as it parses without being compiled, as it is used."""
     ours, plain, _ = speeds
     return (
         Check("decoded samples", ours.best, ">=", SAMPLES_PER_S, "/s"),
@@ -414,7 +414,7 @@ def make_checks(speeds: tuple[Speed, ...], cost: HostCost) -> tuple[Check, ...]:
 
 
 def cost_table(cost: HostCost, with_peaks: HostCost) -> str:
-    """What came, and what it took."""
+    """Table of received data and its cost."""
     parts = 100.0 * cost.cpu_parts
     rows = [
         ["boards", f"{cost.n_boards}"],

@@ -84,7 +84,7 @@ OWN_ROBOT = {"gorobot2": "your own biped: docs/biped.md"}
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run demo` takes."""
+    """Parser of the options of `./run demo`."""
     options = argparse.ArgumentParser(prog="./run demo", description=__doc__)
     options.add_argument("robot", nargs="?", metavar="ROBOT", help=f"{', '.join(ROBOTS)} ({USUAL})")
     options.add_argument(
@@ -138,7 +138,7 @@ def _story(options: argparse.Namespace, stage: Stage) -> Story:
 
 
 def on_chips(options: argparse.Namespace) -> bool:
-    """Whether a robot is to be played on chips, and compared."""
+    """True if a robot is to be played on chips, and compared."""
     return bool(options.robot and options.bench)
 
 
@@ -165,7 +165,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def first_line(options: argparse.Namespace) -> str:
-    """What is going to happen: said at once, for what it takes is imported only then."""
+    """The announcement of the demo, printed before the slow imports."""
     if on_chips(options):
         return (
             f"demo of {options.robot} on {options.bench}: plan, play on emulated chips and on unix boards, identify, "
@@ -178,7 +178,7 @@ def first_line(options: argparse.Namespace) -> str:
 
 
 def what_next(options: argparse.Namespace, stage: Stage, story: Story) -> str:
-    """What to type or read next."""
+    """Commands to type and pages to read next."""
     if not story.is_kept:
         return "docs/troubleshooting.md, for what was refused or says NO"
     if options.bench and not on_chips(options):
@@ -189,7 +189,7 @@ def what_next(options: argparse.Namespace, stage: Stage, story: Story) -> str:
 
 
 def stage_of(options: argparse.Namespace, console: Console) -> Stage:
-    """Where and how it is played; importing what finds a free folder takes a second."""
+    """Folder and options of the story; importing what finds a free folder takes a second."""
     from jointbench.recording import new_run_path
 
     names = (options.robot, Path(options.bench).stem) if options.bench else (options.robot or USUAL,)
@@ -206,7 +206,7 @@ def stage_of(options: argparse.Namespace, console: Console) -> Stage:
 
 
 def fields_of(options: argparse.Namespace, story: Story) -> dict[str, Any]:
-    """What a story tells in JSON, beside its checks."""
+    """Fields of a story in JSON, beside its checks."""
     lines = [
         {
             "quantity": line.quantity,
@@ -227,7 +227,7 @@ def fields_of(options: argparse.Namespace, story: Story) -> dict[str, Any]:
 
 
 def command(options: argparse.Namespace) -> str:
-    """What to type to get the same again."""
+    """The command that repeats this demo."""
     if on_chips(options):
         return f"./run demo {options.robot} --bench {options.bench} --plant {options.plant} --seed {options.seed}"
     if options.bench:

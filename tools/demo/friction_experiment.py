@@ -45,7 +45,7 @@ OFFSET_SHARE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class PrintedExperiment:
-    """What both directions of each speed gave.
+    """Friction by both directions of each speed.
 
     Attributes:
         speeds: of the strokes [rad/s], shape (n_speeds,).
@@ -149,7 +149,7 @@ def _signs(pitch: bool) -> tuple[float, float]:
 
 
 def mean_friction(friction: Mapping[str, Any], speed: Array) -> Array:
-    """What rubs at steady speeds above zero, the mean over a tooth of cold gears [N·m]."""
+    """Friction at steady speeds above zero, the mean over a tooth of cold gears [N·m]."""
     g1, g2, g3, g4, g5, g6 = friction["gammas"]
     grease = friction["grease_drag"] * speed ** (2.0 / 3.0)
     return g1 * (np.tanh(g2 * speed) - np.tanh(g3 * speed)) + g4 * np.tanh(g5 * speed) + g6 * speed + grease
@@ -161,7 +161,7 @@ def viscous(friction: Mapping[str, Any], speed: float) -> float:
 
 
 def warm(friction: Mapping[str, Any], time: float) -> float:
-    """What is left of the rest of it after so long [s], as a share."""
+    """Share of the remaining change after this time [s]."""
     return float(1.0 + friction["warming"] * np.expm1(-time / friction["warming_time"]))
 
 
@@ -172,7 +172,7 @@ def papers_law(found: PrintedExperiment, seed: int) -> FrictionFit:
 
 
 def our_law(found: PrintedExperiment) -> FrictionFit:
-    """The same law by variable projection, of the means over whole teeth."""
+    """Fit the law by variable projection, to the means over whole teeth."""
     means = found.means
     return fit_friction(means, friction_law("makkar", means))
 
@@ -196,7 +196,7 @@ HOLD = 0.128
 
 @dataclass(frozen=True, eq=False)
 class JointFriction:
-    """What a sweep told of one joint's friction.
+    """Friction of one joint by a sweep.
 
     Attributes:
         joint: its name.
@@ -352,7 +352,7 @@ def friction_lines(joints: Mapping[str, JointFriction]) -> tuple[PaperLine, ...]
 
 
 def friction_fields(joints: Mapping[str, JointFriction]) -> dict[str, Any]:
-    """What of it belongs into --json."""
+    """Fields of the friction for --json."""
     return {
         name: {
             "law": each.ours.law.name,

@@ -62,7 +62,7 @@ WRONG_SHARE = 0.9
 
 @dataclass(frozen=True)
 class Refusal:
-    """What was wrong, how it was named, and in which words.
+    """A fault, the name that it was given, and the message.
 
     Attributes:
         what: was brought about.
@@ -78,7 +78,7 @@ class Refusal:
 
     @property
     def ok(self) -> bool:
-        """Whether it was named as what it is."""
+        """True if the fault was named as what it is."""
         return self.named == self.wanted
 
 
@@ -268,7 +268,7 @@ def told_table(estimates: Mapping[str, ZmpEstimate]) -> str:
 
 
 def plans(robot: Robot, seed: int) -> dict[str, Callable[[], Excitation]]:
-    """Of random motions on one foot: five to fit, and a fresh one to judge on."""
+    """Plans of random motions on one foot: five to fit, and a fresh one to judge on."""
     names = [*(f"run-{number}" for number in range(1, RUNS + 1)), "fresh"]
     return {
         name: partial(plan_single_support, robot, DURATION, seed=len(names) * seed + index, hips_turn=False)
@@ -277,7 +277,7 @@ def plans(robot: Robot, seed: int) -> dict[str, Callable[[], Excitation]]:
 
 
 def broken_on_purpose(stage: Stage, good: Run, mass: float) -> tuple[Refusal, ...]:
-    """How what is broken was named; a good recording is told a wrong mass."""
+    """Refusals of faults made on purpose; a good recording is given a wrong mass."""
     motion = plan_single_support(load_robot("gorobot2"), FAULT_DURATION, seed=stage.seed, hips_turn=False)
     return refusals(stage, BENCH, motion, good, mass)
 
@@ -288,7 +288,7 @@ def true_parameters(robot: Robot, truth: Truth) -> Array:
 
 
 def true_nuisance(stance: Stance, truth: Truth) -> Array:
-    """What the plant knows of its sensors and cables, in the order of `nuisance_names`; 0 for what it does not tell."""
+    """The plant's errors of sensors and cables, in the order of `nuisance_names`; 0 for those it does not have."""
     known: dict[str, float] = {}
     for foot in stance.robot.feet:
         for i, corner in enumerate(CORNERS):
@@ -341,7 +341,7 @@ def covered(estimate: ZmpEstimate, true_values: Array) -> NDArray[np.bool_]:
 
 
 def coverage_lines(estimates: Mapping[str, ZmpEstimate], true_values: Array) -> tuple[PaperLine, ...]:
-    """How many parameters each method has within two of its own σ, and how far each is off."""
+    """Lines on the parameters that each method has within two of its own σ, and on their errors."""
     lines: list[PaperLine] = []
     for way, estimate in estimates.items():
         inside = covered(estimate, true_values)
@@ -364,7 +364,7 @@ def coverage_lines(estimates: Mapping[str, ZmpEstimate], true_values: Array) -> 
 
 
 def spread_lines(reduced: ReducedParameters, spreads: Mapping[str, Array]) -> tuple[PaperLine, ...]:
-    """Of how many parameters the single runs agree better than those of the joint-torque method."""
+    """Lines on the parameters of which the single runs agree better than those of the joint-torque method."""
     better = {way: int(np.sum(spreads[way] < spreads["torque"])) for way in ("paper", HELD, "ours")}
     of = f"of {len(reduced.names)}"
     return (
@@ -386,7 +386,7 @@ def spread_lines(reduced: ReducedParameters, spreads: Mapping[str, Array]) -> tu
 
 
 def solver_lines(paper: ZmpEstimate, whole: ZmpEstimate, ours: ZmpEstimate) -> tuple[PaperLine, ...]:
-    """How the solvers end, from the same start."""
+    """Lines on the results of the solvers, from the same start."""
 
     def ended(estimate: ZmpEstimate) -> str:
         step, how = estimate.trace[-1][0], "converged" if estimate.converged else "not converged"
@@ -410,7 +410,7 @@ def solver_lines(paper: ZmpEstimate, whole: ZmpEstimate, ours: ZmpEstimate) -> t
 
 
 def refusal_lines(named: Sequence[Refusal]) -> tuple[PaperLine, ...]:
-    """What was broken, and how it was called."""
+    """Lines on the faults made on purpose, and the names they were given."""
     return tuple(
         PaperLine(each.what, "–", f"refused: {each.named}", Check(f"named_{each.wanted}", int(each.ok), "==", 1))
         for each in named
@@ -418,6 +418,6 @@ def refusal_lines(named: Sequence[Refusal]) -> tuple[PaperLine, ...]:
 
 
 def boards_line(run: Run) -> PaperLine:
-    """How many boards streamed in a run."""
+    """Line on the number of boards that streamed in a run."""
     boards = 0 if run.ledger is None else len(run.ledger.boards)
     return PaperLine("boards that stream", "–", f"{boards}", Check("boards", boards, "==", BOARDS))

@@ -1,4 +1,4 @@
-"""What the paper of system E prints of its joints, beside our models and its own method on the same recordings."""
+"""Numbers that the paper of system E prints of its joints, beside our models and its method on the same recordings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Reduction(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """By how much the better one's is less."""
+        """Reduction by the better one [%]."""
         return 100.0 * (1.0 - self.improved / self.simplified)
 
     def __str__(self) -> str:

@@ -162,7 +162,7 @@ def missions(robot: Robot, seed: int) -> dict[str, Excitation]:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What two residuals make of the missions of one plant.
+    """Two residuals on the missions of one plant.
 
     Attributes:
         plant: "no friction" or "friction".
@@ -188,12 +188,12 @@ class Residuals:
 
     @cached_property
     def by_state(self) -> dict[str, ResidualGain]:
-        """What the residual of the state gains on each mission."""
+        """Gain of the residual of the state on each mission."""
         return gains_of(self.state, self.missions)
 
     @cached_property
     def by_time(self) -> dict[str, ResidualGain]:
-        """What the polynomial of time gains on each."""
+        """Gain of the polynomial of time on each mission."""
         return gains_of(self.polynomial, self.missions)
 
 
@@ -278,7 +278,7 @@ def _seed(seed: int, number: int) -> int:
 
 
 def residual_lines(found: Residuals, *, whole: bool) -> tuple[PaperLine, ...]:
-    """What is printed beside what both residuals make of one plant; shorter chains are not the paper's."""
+    """Lines on the paper's numbers beside both residuals of one plant; shorter chains are not the paper's."""
     by_state, by_time, own, task = found.by_state, found.by_time, found.missions[0], found.missions[-1]
     of_task = gains_of(found.of_task, (task,))[task.name]
     state, time = by_state[own.name], by_time[own.name]

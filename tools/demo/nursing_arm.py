@@ -181,7 +181,7 @@ def _pitching(judged: Validation) -> str:
 
 
 def bound_of(run: Run, truth: Truth) -> Array:
-    """What the plant's own parameters and mean friction leave of a run's torque, as shares of it, shape (n_joints,)."""
+    """Error of the plant's own parameters and mean friction as shares of a run's torque, shape (n_joints,)."""
     robot = run.robot
     known = [truth[name] for name in robot.joint_names]
     friction: dict[str, Law] = {

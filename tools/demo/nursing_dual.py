@@ -60,7 +60,7 @@ def tell(stage: Stage) -> Story:
 
 
 def both_arms_lines(robot: Robot, runs: Sequence[Run], difference: float, judged: Validation) -> tuple[PaperLine, ...]:
-    """What is held to a limit, and beside it the error over moving rows.
+    """Lines on the values held to a limit, and on the error over moving rows.
 
     Args:
         robot: with both arms.

@@ -21,7 +21,7 @@ from tools.demo.story import Stage, Story
 
 
 def rank_check(robot: Robot, wanted: int) -> Check:
-    """How many base parameters the links of a robot have."""
+    """Check of the number of base parameters of a robot's links."""
     return Check("base_parameters", base_parameters(robot, drives=False).rank, "==", wanted)
 
 

@@ -37,7 +37,7 @@ Motions = Mapping[str, tuple[Trajectory, int]]
 
 @dataclass(frozen=True)
 class Played:
-    """What was recorded.
+    """Recorded runs.
 
     Attributes:
         runs: by the names of the motions.
@@ -49,22 +49,22 @@ class Played:
 
     @property
     def samples_lost(self) -> int:
-        """Of all boards and runs."""
+        """Total of all boards and runs."""
         return sum(run.ledger.samples_lost for run in self.runs.values() if run.ledger)
 
     @property
     def samples_received(self) -> int:
-        """Of all boards and runs."""
+        """Total of all boards and runs."""
         return sum(run.ledger.samples_received for run in self.runs.values() if run.ledger)
 
     @property
     def is_valid(self) -> bool:
-        """Whether all runs are."""
+        """True if all runs are valid."""
         return all(run.is_valid for run in self.runs.values())
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What was recorded, for JSON."""
+        """Facts of the recorded runs, for JSON."""
         return {
             "samples_lost": self.samples_lost,
             "samples_received": self.samples_received,

@@ -28,7 +28,7 @@ CUTOFF_HZ = 5.0
 
 @dataclass(frozen=True)
 class PrintedRows(RowFilter):
-    """What the paper does to a torque: every tenth sample, twenty passes of the five-point cubic smoother.
+    """Rows as the paper filters a torque: every tenth sample, twenty passes of the five-point cubic smoother.
 
     Attributes:
         step: samples of the recording from row to row.

@@ -31,7 +31,7 @@ STRENGTHS = 10.0 ** np.arange(-8.0, 3.0)
 
 @dataclass(frozen=True, eq=False)
 class PrintedRows:
-    """What the paper's regression is given: all rows of one averaged period, at rest too.
+    """Rows of the paper's regression: all of one averaged period, at rest too.
 
     Attributes:
         q, dq, ddq: motion of the joints, shape (n, n_joints).
@@ -136,7 +136,7 @@ def rms_of(error: Array, rows: PrintedRows) -> tuple[Array, Array]:
 
 
 def plants_own_rms(run: Run, friction: Mapping[str, Law], rotors: Sequence[float], parameters: Array) -> Array:
-    """What a run leaves of the torque where all means are known, as shares of it, all rows: the bound of any such fit.
+    """Error of known means as shares of a run's torque, over all rows: the bound of any such fit.
 
     Args:
         run: of a motion that was played.

@@ -1,4 +1,4 @@
-"""What a demo is told to do, and what comes of it: quantities of a paper beside ours, checks, and facts for --json."""
+"""Options and results of a demo: quantities of a paper beside ours, checks, and facts for --json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_PRINTED = "–"
 
 @dataclass(frozen=True)
 class Stage:
-    """Where and how a robot's story is played.
+    """Folder and options of a robot's story.
 
     Attributes:
         out: folder of all that it writes.
@@ -71,7 +71,7 @@ class PaperLine:
 
     @property
     def wanted(self) -> str:
-        """What ours is held to, in words; empty where it is held to nothing."""
+        """Limit of our value, in words; empty where it has none."""
         if self.check is None:
             return ""
         unit = f" {self.check.unit}" if self.check.unit else ""
@@ -80,7 +80,7 @@ class PaperLine:
 
 @dataclass(frozen=True)
 class Story:
-    """What came of one robot's way from boards to verdict.
+    """Result of one robot's way from boards to verdict.
 
     Attributes:
         paper: letter of the system and source, "E · Zhang & Ding, Information and Control 52(3):292, 2023".
@@ -107,12 +107,12 @@ class Story:
 
     @property
     def is_kept(self) -> bool:
-        """Whether neither a verdict nor a check says no."""
+        """True if neither a verdict nor a check says no."""
         return not self.refused and all(check.ok for check in self.all_checks)
 
     @property
     def outcome(self) -> tuple[str, ...]:
-        """What a person is told last: the verdict, what speaks against it, and where to look."""
+        """Closing lines: the verdict, the evidence against it, and where to look."""
         lines: list[str] = []
         if self.verdict is not None:
             against = [check.name for check in self.all_checks if not check.ok]

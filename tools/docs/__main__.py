@@ -49,7 +49,7 @@ def picture_difference(one: Path, other: Path) -> float:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run docs` takes."""
+    """Parser of the options of `./run docs`."""
     options = argparse.ArgumentParser(prog="./run docs", description=__doc__)
     options.add_argument(
         "--out",
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def may_be_emptied(out: Path) -> bool:
-    """Whether nothing but a site is lost with what a folder holds."""
+    """True if a folder holds nothing but a site."""
     if not out.exists():
         return True
     return out.is_dir() and (not any(out.iterdir()) or (out / "sitemap.xml").is_file())

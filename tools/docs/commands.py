@@ -33,7 +33,7 @@ _FENCE = re.compile(r"\s*```(\w*)\s*$")
 
 @dataclass(frozen=True)
 class Remark:
-    """What a page says of the next block: a word, the beginning of the commands it is about ("": all), and why."""
+    """A page's remark on its next block: a word, the beginning of the commands it is about ("": all), and why."""
 
     word: str
     about: str
@@ -196,13 +196,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def verbs_of_run() -> set[str]:
-    """What `./run` does itself or hands to tools/."""
+    """Verbs that `./run` does itself or hands to tools/."""
     text = (ROOT / "run").read_text(encoding="utf-8")
     return {"setup", *re.findall(r"^ +tool (\w+) ", text, re.MULTILINE), *re.findall(r"%s\\n' ([\w-]+) ", text)}
 
 
 def fault_of(text: str) -> str:
-    """What is wrong with a command line for `./run` or `jointbench`; "" for one that parses, and for any other program.
+    """Fault of a command line for `./run` or `jointbench`; "" for one that parses, and for any other program.
 
     >>> fault_of("./run fit runs/mine --friction choose"), fault_of("cc -o x x.c")
     ('', '')

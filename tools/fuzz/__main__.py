@@ -34,7 +34,7 @@ _REPORT_S = 15.0
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run fuzz` takes."""
+    """Parser of the options of `./run fuzz`."""
     options = argparse.ArgumentParser(prog="./run fuzz", description=__doc__)
     options.add_argument(
         "what",
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @dataclass
 class Findings:
-    """What was given to the decoders, and what they did wrong."""
+    """Input of the decoders, and their faults."""
 
     batches: int = 0
     frames: int = 0  # as they were sent
@@ -188,7 +188,7 @@ class Pair:
 
 
 def make_checks(findings: Findings, wanted: int) -> tuple[Check, ...]:
-    """What must hold, of either decoder."""
+    """Checks against the limits, of either decoder."""
     wrong = findings.wrong
 
     def of(kind: str) -> int:

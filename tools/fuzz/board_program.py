@@ -58,7 +58,7 @@ def main():
 
 
 def ends(piece, count):
-    """Where to stop within a piece: behind each delimiter, and at its end."""
+    """Ends within a piece: behind each delimiter, and at its end."""
     for k in range(count):
         if piece[k] == 0 or k == count - 1:
             yield k + 1

@@ -70,7 +70,7 @@ class DecoderProcess:
             raise self._failed(hangs=False) from None
 
     def answer(self) -> bytes:
-        """What it makes of the batch given last.
+        """The decoder's answer to the batch given last.
 
         Raises:
             DecoderFailed: it crashed, or does not answer.
@@ -132,7 +132,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class HostAnswer:
-    """What the host made of a batch: (encoded bytes, CRC-32 of the frame or 0) of each chunk, and the ledger."""
+    """The host's result of a batch: (encoded bytes, CRC-32 of the frame or 0) of each chunk, and the ledger."""
 
     chunks: list[tuple[int, int]]
     pending: int
@@ -148,7 +148,7 @@ class HostAnswer:
 
 
 def judge_host(batch: Batch, answer: HostAnswer) -> Iterator[Finding]:
-    """What the host's reader and its ledger did wrong."""
+    """Faults of the host's reader and its ledger."""
     verdicts, pieces = [], iter(answer.chunks)
     for expected_length, _ in _expected(batch):
         # What is longer than any frame may be handed out in parts before its delimiter comes.
@@ -166,7 +166,7 @@ def judge_host(batch: Batch, answer: HostAnswer) -> Iterator[Finding]:
 
 
 def judge_board(batch: Batch, answer: bytes) -> Iterator[Finding]:
-    """What the board's decoder did wrong."""
+    """Faults of the board's decoder."""
     verdicts = [checksum for (checksum,) in struct.iter_unpack("<I", answer)]
     if len(verdicts) != len(expected := _expected(batch)):
         yield Finding("bytes lost", "board", f"{len(verdicts)} chunks seen, {len(expected)} came")

@@ -45,7 +45,7 @@ _PROCESSES = 2
 
 @dataclass
 class Findings:
-    """What was read, and what went wrong, by what it was."""
+    """Files that were read, and faults, by kind of file."""
 
     cases: Counter[str] = field(default_factory=Counter[str])
     troubles: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -75,7 +75,7 @@ class Findings:
         return "; ".join(words)
 
     def checks(self, wanted: int) -> tuple[Check, ...]:
-        """What must hold."""
+        """Checks against the limits."""
         return (
             Check("cases", self.cases.total(), ">=", wanted),
             Check("tracebacks", len(self.troubles), "==", 0),

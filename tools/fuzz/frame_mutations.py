@@ -1,4 +1,4 @@
-"""What can happen to a frame on its way, and frames that are whole but not right.
+"""Damage to a frame on its way, and frames that are whole but not right.
 
 Each takes encoded frames without their delimiters and gives what arrives in their place, delimiters included. What it
 gives always ends in a delimiter: the frame after a mutant is not harmed. A mutation of a pair harms both its frames.

@@ -55,7 +55,7 @@ _HEADS = {
 
 
 class SimulatedBoard:
-    """What one board sends.
+    """The frames of one board.
 
     Every type of message comes in its stream, those of the host too: a decoder must find them all. Ticks, sequence
     numbers and counters start anywhere, so that some wrap.
@@ -188,7 +188,7 @@ _KINDS = [*MessageType, *[MessageType.DATA] * 5]
 
 @dataclass(frozen=True)
 class Unit:
-    """What arrives in one place.
+    """Bytes that arrive in one place.
 
     Attributes:
         arrived: the bytes, delimiters included.
@@ -209,7 +209,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Truth:
-    """What the board did and what became of it, as its ledger must say; the closing STATUS counts those before it."""
+    """The board's true counts, as its ledger must have them; the closing STATUS counts those before it."""
 
     frames_sent: int
     frames_received: int
@@ -245,7 +245,7 @@ class Batch:
 
     @property
     def mutations(self) -> Counter[str]:
-        """How many mutants of each kind."""
+        """Number of mutants of each kind."""
         return Counter(unit.mutation for unit in self.units if unit.mutation)
 
     def save(self, path: Path) -> None:

@@ -1,1 +1,1 @@
-"""How much boards, host and bench carry, and for how long: many boards, fast ticks, real time, an hour in one go."""
+"""Load that boards, host and bench carry: many boards, fast ticks, real time, an hour in one go."""

@@ -170,7 +170,7 @@ HOURS, QUICK_HOURS = 1.0, 0.1
 
 
 def parser() -> argparse.ArgumentParser:
-    """What `./run load` takes."""
+    """Parser of the options of `./run load`."""
     options = argparse.ArgumentParser(prog="./run load", description=__doc__)
     options.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (all of them)")
     length = options.add_mutually_exclusive_group()

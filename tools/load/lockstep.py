@@ -238,7 +238,7 @@ class Carried:
     session: Session
 
     def to_dict(self) -> dict[str, Any]:
-        """What was carried as plain values."""
+        """The carried load as plain values."""
         return {"name": self.load.name, "boards": self.boards, **self.session.to_dict()}
 
 

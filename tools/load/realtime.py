@@ -56,13 +56,13 @@ class Attempt:
 
     @property
     def holds(self) -> bool:
-        """Whether it came to its end in real time and without a loss."""
+        """True if the run came to its end in real time and without a loss."""
         ledger = self.session and self.session.ledger
         return ledger is not None and ledger.closes and not ledger.samples_lost and not self.behind_s
 
     @property
     def is_silent(self) -> bool:
-        """Whether it came to its end, and something is missing that no cause is named for."""
+        """True if the run came to its end, and something is missing that no cause is named for."""
         return self.session is not None and self.session.open_ledgers > 0
 
     def to_dict(self) -> dict[str, Any]:

@@ -125,12 +125,12 @@ class Soak:
 
     @property
     def hours(self) -> float:
-        """How long it was, in the target's time."""
+        """Length in the target's time [h]."""
         return self.recorded[-1].hours if self.recorded else 0.0
 
     @property
     def samples_lost(self) -> int:
-        """Of all boards and recordings."""
+        """Total of all boards and recordings."""
         return sum(each.session.ledger.samples_lost for each in self.recorded)
 
     def trends(self) -> dict[str, Trend]:
@@ -142,7 +142,7 @@ class Soak:
         return {**resident, "heap_free": max(free, key=lambda each: each.decline)}
 
     def checks(self, requirements: Requirements, whole: bool) -> list[Check]:
-        """What must hold; how long it was is held against the requirement only of a `whole` one."""
+        """Checks against the limits; how long it was is held against the requirement only of a `whole` one."""
         trends = self.trends()
         values: Mapping[str, float] = {
             **({"load.soak_hours": self.hours} if whole else {}),

@@ -1,4 +1,4 @@
-"""Where the set-up puts things: all of it inside the checkout, so that deleting the folder removes everything."""
+"""Folders of the set-up: all of them inside the checkout, so that deleting it removes everything."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ class Checkout:
 
     @property
     def site_packages(self) -> Path:
-        """Where the private environment keeps its packages."""
+        """Folder of the private environment's packages."""
         return next(iter(self.venv.glob("lib/python3*/site-packages")), self.venv / "site-packages")
 
     @property
@@ -43,7 +43,7 @@ class Checkout:
 
     @property
     def cache(self) -> Path:
-        """What the set-up fetched."""
+        """Folder of what the set-up fetched."""
         return self.root / ".cache"
 
     @property
@@ -63,7 +63,7 @@ class Checkout:
 
     @property
     def downloads(self) -> Path:
-        """What has been fetched for parts that are not set up yet."""
+        """Folder of downloads for parts that are not set up yet."""
         return self.cache / "downloads"
 
     @property

@@ -8,7 +8,7 @@ from tools.setup.checkout import Checkout
 
 
 class Development:
-    """What only those who change the project need: linters, peers, what builds the pages; the whole lock."""
+    """Part of the lock for those who change the project: linters, peers, what builds the pages; the whole lock."""
 
     def is_ready(self, checkout: Checkout) -> bool:
         """Say whether the environment holds the whole lock as it is in the checkout now."""
