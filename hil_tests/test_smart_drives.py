@@ -395,7 +395,11 @@ def test_a_vesc_turns_on_over_the_end_of_its_turn(tmp_path: Path) -> None:
 
 
 def bench_of(make: str, folder: Path) -> Path:
-    """The arm of servos with these, or with VESCs in their places, whose encoders have more counts."""
+    """The arm of servos with these, or with VESCs in their places, whose encoders have more counts.
+
+    The default rule makes servos of that resolution as stiff as a board's own sensors would allow; what a drive
+    measures is a tick older.
+    """
     if make == "Dynamixel":
         return BENCH
     plant = (HERE / "virtual_bench" / "plants" / "dynamixel6.toml").read_text(encoding="utf-8")
@@ -404,6 +408,7 @@ def bench_of(make: str, folder: Path) -> Path:
     bench = bench.replace("robots/", f"{BENCH.parent}/robots/").replace(
         "../virtual_bench/plants/dynamixel6.toml", "plant.toml"
     )
+    bench += "".join(f"[servo.j{k}]\nstiffness_Nm_rad = 100\ndamping_Nms_rad = 1.8\n" for k in (1, 2, 3))
     (folder / "bench.toml").write_text(bench, encoding="utf-8")
     return folder / "bench.toml"
 

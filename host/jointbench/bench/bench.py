@@ -24,7 +24,7 @@ from jointbench.bench.ledger import Ledger
 from jointbench.bench.line import Line
 from jointbench.bench.motion_watch import fall_watch
 from jointbench.bench.playback import play
-from jointbench.bench.settings import JointSettings, default_settings, motor_settings, stream_registers
+from jointbench.bench.settings import JointSettings, default_settings, motor_settings, softened, stream_registers
 from jointbench.bench.subscribers import ProgressCallback, Sink, Subscriber
 from jointbench.errors import BenchLost, BoardError, BoardSilent, FileError
 from jointbench.model import Robot, load_robot
@@ -171,7 +171,13 @@ class Bench:
             FileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
-        settings = settings or default_settings(self.robot, self.file.servos, self.file.terms.limits)
+        if settings is None:
+            rule = default_settings(self.robot, self.file.servos, self.file.terms.limits)
+            soft = softened(rule, self.robot.drive_train, self.facts)
+            settings = [
+                by_rule if joint.name in self.file.servos else softer
+                for joint, by_rule, softer in zip(self.robot.independent_joints, rule, soft, strict=True)
+            ]
         interval = self.file.sample_every if sample_every is None else sample_every
         if interval > 1:  # what moves faster than the samples would show as slow
             slow = _OF_SAMPLE_RATE / (interval * self.facts[0].tick_period)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import cast
 
@@ -25,6 +25,8 @@ FULL_TORQUE_ERROR = 0.04
 # Beyond planned motion, so that noise and overshoot do not trip a sound joint, and a runaway one soon does.
 VELOCITY_MARGIN = 1.3
 FOLLOWING_LIMIT = 0.06  # [rad]
+# Of the current limit, that an error of one count of the encoder asks for at most: a stiffer servo answers to counts.
+COUNT_SHARE = 0.0175
 _POSES = 64
 SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))  # ticks
 _UNSTREAMED = 1 << CHANNEL_BY_NAME["motor_velocity"].bit  # with it a block of 64 ticks would not fit a frame
@@ -138,6 +140,26 @@ def default_settings(
             )
         )
     return tuple(settings)
+
+
+def softened(settings: Sequence[JointSettings], train: DriveTrain, facts: Sequence[Facts]) -> tuple[JointSettings, ...]:
+    """Stiffness and damping of each joint, made less where an error of one encoder count would ask for too much.
+
+    Args:
+        settings: of each joint, in joint order.
+        train: as many motors as joints.
+        facts: of each motor's board.
+    """
+    shares = np.ones(len(settings))
+    for motor, (row, fact) in enumerate(zip(motor_settings(settings, train), facts, strict=True)):
+        of_a_count = 2.0 * np.pi * row.stiffness / fact.motor_counts if fact.has_motor else 0.0
+        if of_a_count > COUNT_SHARE * row.joint.current_limit:
+            moved = train.matrix[motor] != 0.0
+            shares[moved] = np.minimum(shares[moved], COUNT_SHARE * row.joint.current_limit / of_a_count)
+    return tuple(
+        replace(joint, stiffness=share * joint.stiffness, damping=share * joint.damping)
+        for joint, share in zip(settings, shares.tolist(), strict=True)
+    )
 
 
 def _largest_inertia(robot: Robot) -> Array:

@@ -6,6 +6,7 @@ Feed-forward of a motion: joint torque to motor currents, what a board is sent, 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -16,11 +17,13 @@ from jointbench.bench.client import RegisterName
 from jointbench.bench.identity import Facts
 from jointbench.bench.settings import (
     COEFFICIENTS,
+    COUNT_SHARE,
     JointSettings,
     ServoOverride,
     butterworth_registers,
     default_settings,
     motor_settings,
+    softened,
     stream_registers,
 )
 from jointbench.errors import BoardRefused, ExcitationError, FileError, ShapeError, SignalError
@@ -30,6 +33,7 @@ from jointwire import BY_NAME, JOINT_CHANNELS
 
 ROBOT = load_robot("cobot6")
 FACTS = Facts(DEFAULTS)
+BENCHES = Path(__file__).parents[4] / "hil_tests" / "benches"
 COUNTS = 4096 * 101 / (2.0 * np.pi)
 ARM = load_robot("nursing_arm")
 # Motors as fast as this arm's have coarse encoders; with the default one some limits would not fit their registers.
@@ -125,6 +129,29 @@ def test_a_robot_without_masses_gets_a_servo_from_its_torque_limits() -> None:
     joints = tuple(replace(joint, link=replace(joint.link, mass=None)) for joint in ROBOT.joints)
     settings = default_settings(replace(ROBOT, joints=joints))
     assert settings[0].stiffness == pytest.approx(ROBOT.joints[0].torque_limit / 0.04)
+
+
+def test_a_coarse_encoder_makes_the_default_servo_softer() -> None:
+    """Of six servos with 4096 counts a turn of the joint: one count is 1.5 mrad."""
+    robot = load_robot(BENCHES / "robots" / "dynamixel6.toml")
+    facts = [Facts({**DEFAULTS, "encoder.motor_counts": 4096, "drive.ratio": 1000})] * robot.n_joints
+    rule = default_settings(robot)
+    with pytest.raises(BoardRefused, match=r"servo\.kp would be"):
+        registers(1, rule, robot, facts[1])
+
+    soft = softened(rule, robot.drive_train, facts)
+
+    for index, (joint, hard, drive) in enumerate(zip(soft, rule, robot.drives, strict=True)):
+        of_a_count = joint.stiffness * 2.0 * np.pi / 4096 / drive.torque_constant
+        assert of_a_count == pytest.approx(COUNT_SHARE * joint.current_limit)
+        assert joint.damping / joint.stiffness == pytest.approx(hard.damping / hard.stiffness)
+        assert registers(index, soft, robot, facts[index])["servo.kp"] > 0
+
+
+def test_encoders_before_gears_leave_the_default_servo_as_it_is() -> None:
+    for robot, facts in ((ROBOT, FACTS), (ARM, ARM_FACTS)):
+        rule = default_settings(robot)
+        assert softened(rule, robot.drive_train, [facts] * robot.n_joints) == rule
 
 
 def test_what_does_not_fit_a_register_is_named() -> None:
