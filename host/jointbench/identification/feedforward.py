@@ -357,6 +357,18 @@ def feedforward_of_torque(
     return Feedforward(of_torque.motor_current_A - observer_current(robot, facts, ddq))
 
 
+def motion_times(run: Run) -> Array:
+    """Time of the motion that each joint's board played at each sample [s], shape (n, n_joints).
+
+    Boards with clocks of their own start at their nearest ticks, and go on as fast as their crystals. Of coupled joints
+    each has the time of its own board, though the other's motor moves it, too.
+    """
+    samples, names = run.samples, run.samples.joint_names
+    starts = np.array([run.starts.get(name, 0.0) for name in names])
+    rates = np.array([1.0 + 1e-6 * run.clocks[name].drift_ppm if name in run.clocks else 1.0 for name in names])
+    return samples.sample_period * (samples.play_tick[:, None] - starts) * (rates / rates[0])
+
+
 def feedback_current(run: Run, feedforward: Feedforward, facts: Sequence[Facts]) -> Array:
     """Current that the servos added to a motion's feed-forward in a recording: measured current − feed-forward.
 
@@ -388,13 +400,16 @@ def feedback_current(run: Run, feedforward: Feedforward, facts: Sequence[Facts])
             f"recording of that motion, played once"
         )
     playing = samples.play_tick >= _WATCHED_FROM
+    if run.clocks:  # boards with clocks of their own begin and end up to a tick apart
+        playing &= samples.play_tick < last - 2
     current = samples.motor_current[playing]
     if not np.isfinite(current).all():
         raise FitError(f"run {run.path} lacks samples of a motor's current; a band needs all, so record it again")
     filters = samples.board_filters or ()
     late = float(np.mean([board_filter.delay for board_filter in filters])) if filters else 0.0
-    ticks = samples.play_tick[playing] - late / facts[0].tick_period
-    given = [np.interp(ticks, knot_ticks * np.arange(len(fed)), own) for own in fed.T]
+    times = motion_times(run)[playing] - late
+    knots = knot_ticks * facts[0].tick_period * np.arange(len(fed))
+    given = [np.interp(time, knots, own) for time, own in zip(times.T, fed.T, strict=True)]
     return np.asarray(current - np.stack(given, axis=1))
 
 

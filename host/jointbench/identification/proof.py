@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.bench import Trajectory
 from jointbench.errors import FitError
-from jointbench.identification.feedforward import MotorReference
+from jointbench.identification.feedforward import MotorReference, motion_times
 from jointbench.identification.validation import Validation
 from jointbench.model import Robot
 from jointbench.recording import Run
@@ -129,7 +129,7 @@ def tracking(
     knot_period: float,
     offset: Array | float = 0.0,
 ) -> Tracking:
-    """Take from a recording how a motion was tracked.
+    """Take from a recording how a motion was tracked, each joint beside what its board played at that time.
 
     Args:
         run: in which it was played once.
@@ -147,18 +147,20 @@ def tracking(
     if samples.motor_torque is None:
         raise FitError(f"run {run.path} has no motor torque; record the motors' currents")
     rows = (samples.play_tick >= round(SETTLED_S / samples.sample_period)) & samples.valid.all(axis=1)
+    times = motion_times(run)[rows]
     time = np.asarray(samples.play_tick[rows] * samples.sample_period, dtype=np.float64)
     shortest = 2.0 * LowPass(BAND_HZ, samples.sample_period).settling * samples.sample_period + 1.0
     if not len(time) or time[-1] - time[0] < shortest:
         raise FitError(
             f"run {run.path} plays for too short a time; a proof needs a motion of {SETTLED_S + shortest:.3g} s or more"
         )
-    of_motors, of_links = (part.evaluate(np.minimum(time, part.period))[0] for part in (motors, links))
+    of_motors, of_links = (_positions(part, times) for part in (motors, links))
     torque = samples.motor_torque[rows] - offset
     fed_forward = np.zeros_like(torque)
     if supplied_A is not None:
         knots = knot_period * np.arange(len(supplied_A))
-        at_samples = np.stack([np.interp(time, knots, own) for own in supplied_A.T], axis=1)
+        pairs = zip(times.T, supplied_A.T, strict=True)
+        at_samples = np.stack([np.interp(own_time, knots, own) for own_time, own in pairs], axis=1)
         fed_forward = robot.drive_train.joint_torque_of_current(at_samples)
         for j, board_filter in enumerate(samples.board_filters or ()):
             fed_forward[:, j] = board_filter.apply(fed_forward[:, j])
@@ -172,6 +174,14 @@ def tracking(
         fed_forward,
         samples.sample_period,
     )
+
+
+def _positions(motion: Trajectory, times: Array) -> Array:
+    """Positions of a motion where each joint has a time of its own [rad or m], shape (n, n_joints)."""
+    times = np.clip(times, 0.0, motion.period)
+    if np.array_equal(times, np.broadcast_to(times[:, :1], times.shape)):
+        return motion.evaluate(times[:, 0])[0]
+    return np.stack([motion.evaluate(own)[0][:, j] for j, own in enumerate(times.T)], axis=1)
 
 
 class PredictedShare(NamedTuple):

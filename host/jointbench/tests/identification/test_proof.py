@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+from jointbench.bench import BoardClock
 from jointbench.errors import FitError
 from jointbench.excitation import random_excitation
 from jointbench.identification import Model, fit
@@ -23,10 +24,12 @@ from jointbench.identification.proof import (
     check_half,
     explained_wind_up,
     motion_distance,
+    tracking,
 )
 from jointbench.identification.prove import check_new_motion, check_same_robot, draw_motion
 from jointbench.model import load_robot
-from jointbench.tests.identification.synthetic import arm, synthetic_run
+from jointbench.signals import BoardFilter
+from jointbench.tests.identification.synthetic import arm, run_of, synthetic_run
 
 NAMES = ("j1", "j2")
 BOTH = np.array([True, True])
@@ -169,6 +172,32 @@ def model() -> Model:
     assert RUN.excitation is not None
     recorded = {"excitation": RUN.excitation.to_dict()}
     return replace(own, provenance={"run": "runs/fitted", "sha256": "0" * 64, "recorded": recorded})
+
+
+def test_each_joint_is_held_against_what_its_own_board_played() -> None:
+    """Boards that start half a tick apart, one of them by a fast crystal: an arm that follows exactly has no error."""
+    robot = arm()
+    starts = dict(zip(robot.joint_names, np.linspace(-0.4, 0.4, robot.n_joints).tolist(), strict=True))
+    fast = robot.joint_names[1]
+    motion = random_excitation(robot, period=8.0, seed=4)
+    ticks = np.arange(8000)
+    rates = np.where(np.array(robot.joint_names) == fast, 1.0 + 50e-6, 1.0)
+    own = 1e-3 * (ticks[:, None] - np.array(list(starts.values()))) * rates
+    places = [motion.evaluate(np.clip(time, 0.0, 8.0)) for time in own.T]
+    position = np.stack([place[0][:, j] for j, place in enumerate(places)], axis=1)
+    current = np.stack([place[2][:, j] for j, place in enumerate(places)], axis=1)  # in proportion to the acceleration
+    torque = robot.drive_train.joint_torque_of_current(current)
+    knots = motion.evaluate(0.008 * np.arange(1001))[2]
+    clock = BoardClock(0.0, 0.0, 50.0, 1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10)
+    clocks = {name: clock if name == fast else replace(clock, drift_ppm=0.0) for name in robot.joint_names}
+    none = BoardFilter(sections=(), cic_order=1, window=0.0, sample_period=1e-3)
+    plain = run_of(robot, position, torque, plan=motion, repeats=1, board_filter=none)
+    own_clocks = replace(plain, starts=starts, clocks=clocks)
+    seen = [tracking(run, motion, motion, robot, knots, 0.008) for run in (plain, own_clocks)]
+    assert np.abs(seen[1].error).max() < 1e-12 < 1e-4 < np.abs(seen[0].error).max()
+    # Straight lines between knots 8 ms apart leave some 1e-4 of a motion below 10 Hz.
+    assert seen[1].share.max() < 1e-3
+    assert seen[0].share.max() > 2.0 * seen[1].share.max()
 
 
 def test_a_model_of_another_robot_is_refused_and_other_masses_are_not() -> None:
