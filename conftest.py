@@ -59,6 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Load what the package loads on first use, so that no test is charged with the CPU time of an import."""
+    import_module("numba")
     for part in ("interpolate", "ndimage", "optimize", "signal", "sparse", "spatial", "stats"):
         import_module(f"scipy.{part}")
 
