@@ -500,7 +500,7 @@ def test_paper_cuts_nothing(browser: Any, file: Path, tmp_path: Path) -> None:
         heights = "[...document.querySelectorAll('figure, tr, p, pre')].map(e => e.getBoundingClientRect().height)"
         tallest = max(page.evaluate(heights))
     assert tallest < A4["height"]  # or it would be cut between two pages
-    assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 2
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 6
 
 
 def test_what_overlaps_is_found() -> None:
