@@ -191,11 +191,7 @@ def _with_memory(model: Model, path: Path, console: Console) -> Model:
 
 
 def prove_on_chips(options: argparse.Namespace, console: Console) -> Result:
-    """Identify and prove an arm on unix boards, then on emulated chips of the same bench; the verdicts must agree.
-
-    Raises:
-        JointbenchError, BenchError: one of the benches could not be played.
-    """
+    """Identify and prove an arm on unix boards, then on emulated chips of the same bench; the verdicts must agree."""
     console.say(f"{ON_CHIPS} identified and proven on {UNIX} boards, then on {CHIPS[options.bench]} boards")
     with console.working("loading"):
         from jointbench.recording import new_run_path
@@ -206,7 +202,18 @@ def prove_on_chips(options: argparse.Namespace, console: Console) -> Result:
         console.say(f"== {board}")
         began = time.monotonic()
         period = options.period or _CHIPS_PERIOD
-        proofs[board] = _prove_on(board, out / board.strip(":"), console, options.plant, options.seed, period)
+        try:
+            proofs[board] = _prove_on(board, out / board.strip(":"), console, options.plant, options.seed, period)
+        except demo.ERRORS as error:
+            console.say(f"NO  {board}: {error}")
+            refused = {
+                "proven": False,
+                "against": [str(error)],
+                "controls": {},
+                "ratio_pooled": 0.0,
+                "ratio_worst": 0.0,
+            }
+            proofs[board] = refused
         console.say(f"{time.monotonic() - began:.0f} s\n")
     rows = [
         [board, f"{proof['ratio_pooled']:.1f}", f"{proof['ratio_worst']:.1f}", _failed(proof), _verdict(proof)]
