@@ -2,7 +2,8 @@
 
 ADC and line by DMA, motor encoder by PIO with edge times, drive by PWM, ENABLE a heartbeat in a PIO: the processor only
 reads what they left in memory. Where each part of the tick has a kernel (rp2_fused.py) a turn of the main loop takes
-about 0.1 ms, with drivers in Python 0.4 ms. Wiring and an example of config.json: docs/boards.md. Not yet run on
+about 0.1 ms, with drivers in Python 0.4 ms; with a thermistor or a torque bridge, which Python reads between the
+kernels, 0.2 to 0.4 ms. Wiring and an example of config.json: docs/boards.md. Not yet run on
 hardware.
 """
 
@@ -110,7 +111,9 @@ class Board(Joint):
             link = motor.get("link_encoder", {"kind": "as5047p"})
             known = known and link["kind"] in FAST and link.get("baud", FAST_SPI) >= FAST_SPI
             known = known and link.get("frequency", FAST_I2C) >= FAST_I2C
-            known = known and "torque" not in motor and "ntc" not in motor
+            slow = "torque" in motor or "ntc" in motor
+            known = known and not (slow and "partner" in config)
+            known = known and ("spi" not in link or motor.get("torque", {}).get("spi") != link["spi"])
         if not known:
             if "partner" in config:
                 raise WiringError(
@@ -132,7 +135,8 @@ class Board(Joint):
             motors.append(self._fuse_motor(second, 1, second.loop, second.enable))
             self.speaking = memoryview(motors[0].t)[SPEAKER:]
         self._fused = FusedLine(motors, self.period_us, config["line"]["uart"], self._driver)
-        self.kernels = before, after, motors[0].address
+        look = and_slow_sensors(before, self._read_slow_sensors, self.inputs) if self.slow_sensors else before
+        self.kernels = look, after, motors[0].address
         self.clock_at = rp2_chip.TIMER
         self._sync_pin = sync_pin
 
@@ -267,6 +271,17 @@ class Board(Joint):
         scale = self.facts.get("current.scale", 305176)
         self._loop = loop = CurrentLoop(config, self.inputs, self.period_us, scale, zero)
         return power_stage(config, frequency, loop)
+
+
+def and_slow_sensors(before, read, inputs):
+    """before() of rp2_turn.py, and behind it a bridge's converter and a thermistor, which have no kernels."""
+
+    def look(hal):
+        found = before(hal)
+        read(inputs)
+        return found
+
+    return look
 
 
 def power_stage(config, frequency, loop):

@@ -8,7 +8,9 @@ out.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,12 +94,26 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
     return Result("bench chip", options.seed, checks, {"turns": [vars(each) for each in found]})
 
 
-def run(folder: Path, tick_us: int, seconds: float, seed: int, joints: int = 1) -> Turns:
-    """Record a motion of one chip, and look at what it said meanwhile."""
-    bench_file = folder / "chip.toml"
+def run(
+    folder: Path, tick_us: int, seconds: float, seed: int, joints: int = 1, wiring: Mapping[str, Any] | None = None
+) -> Turns:
+    """Record a motion of one chip, and look at what it said meanwhile.
+
+    Args:
+        folder: for the bench's files.
+        tick_us: from tick to tick.
+        seconds: RUNNING.
+        seed: of the bench.
+        joints: on the board.
+        wiring: entries of its config.json in place of the example's.
+    """
+    bench_file, entry = folder / "chip.toml", ""
+    if wiring:
+        (folder / "wiring.json").write_text(json.dumps(wiring), encoding="utf-8")
+        entry = 'wiring = "wiring.json"\n'
     bench_file.write_text(
         f'version = 1\nname = "chip"\nrobot = "cobot6:{joints}"\nplant = "{COBOT6_PLANT}"\ntick_us = {tick_us}\n'
-        f'[[board]]\n{_MOTORS[joints]}\nurl = "rp2040:"\n',
+        f'[[board]]\n{_MOTORS[joints]}\nurl = "rp2040:"\n{entry}',
         encoding="utf-8",
     )
     repeats = max(round(seconds / PERIOD), 1)

@@ -1,7 +1,8 @@
 """A board's tick by the kernels of rp2_turn.py: their cells, a motor's and a line's, and the line's DMA.
 
 For the parts of a tick that have kernels: quadrature motor encoder, AS5047P or AS5600 at the link, current loop with
-PWM and direction or with half bridges, UART. A board with others runs drivers/joint.py's, which are slower.
+PWM and direction or with half bridges, UART. A bridge's converter and a thermistor are read by Python behind before().
+A board with others runs drivers/joint.py's, which are slower.
 """
 
 from array import array
