@@ -10,7 +10,7 @@ import pytest
 from hil_tests.safety_rig import stream
 from hil_tests.suite.driven_joint import KEEP_ALIVE_US, DrivenJoint
 from hil_tests.test_brake import BRAKE, ENGAGE, HELD, LOAD, OPEN, give, sag_of
-from hil_tests.test_rp2040_bench import bench_file
+from hil_tests.test_rp2040_bench import PAIR, bench_file
 from hil_tests.test_rp2040_board import StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench import virtual_bench
@@ -332,3 +332,68 @@ def test_stop_and_fault_of_a_moving_motor_take_enable_and_are_named(tmp_path: Pa
             assert joint.refusal(MessageType.ARM, **joint.arming()) is Refusal.PINS
             joint.heal()
             joint.be_silent(2)
+
+
+def run_both(joints: list[DrivenJoint], ticks: int) -> None:
+    for _ in range(ticks // 10):
+        for joint in joints:
+            joint.run(5)
+
+
+def hold_both(joints: list[DrivenJoint]) -> None:
+    """Both motors hold, their brakes open."""
+    for joint in joints:
+        joint.board.upload(joint.swing(), 1)
+    for joint in joints:
+        joint.board.arm()
+    run_both(joints, 100)
+    for joint in joints:
+        joint.outputs()
+    run_both(joints, 20)
+    for joint in joints:
+        assert {enable for enable, _ in joint.outputs().values()} == {OPEN}
+
+
+PAIR_OF_BRAKES = {
+    "pins": {"enable": 22, "sync": 14, "brake": 2, "stop": 23},
+    "brake": BRAKE,
+    "partner": {"pins": {"enable": 3, "brake": 15, "stop": 24, "fault": 25}, "brake": BRAKE},
+}
+
+
+@pytest.mark.slow
+def test_two_braked_motors_of_a_chip_are_left_to_their_brakes_together_and_cut_by_the_pins_of_either(
+    tmp_path: Path,
+) -> None:
+    need_rp2040()
+    (tmp_path / "wiring.json").write_text(json.dumps(PAIR_OF_BRAKES))
+    path = tmp_path / "pair.toml"
+    path.write_text(PAIR + 'wiring = "wiring.json"\n', encoding="utf-8")
+    with virtual_bench(path, plant="ideal", seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        joints = one, other = [DrivenJoint(bench, board) for board in bench.boards]
+        for halted in joints:  # the other one, which has no reason to go on alone, is left to its brake likewise
+            hold_both(joints)
+            halted.board.halt()
+            run_both(joints, 150)
+            for joint in joints:
+                told = [enable for enable, _ in joint.outputs().values()]
+                assert sorted(told, reverse=True) == told
+                assert set(told) == {OPEN, HELD, 0}
+                assert told.count(HELD) >= ENGAGE
+        strikes = ((one, other, 1, Trip.STOP_PIN), (other, one, 1, Trip.STOP_PIN), (other, one, 2, Trip.FAULT_PIN))
+        for struck, partner, pins, trip in strikes:
+            bench.configure()
+            hold_both(joints)
+            shown = struck.inject("pins_low", pins=pins)
+            struck.be_silent(20)
+            for joint in joints:
+                on = [tick for tick, (enable, _) in joint.outputs().items() if enable and tick >= shown]
+                assert not on or max(on) <= shown + 1  # power and brake; two motors leave the guard no state machine
+            assert Trip(struck.fault(within=1100).trip) is trip
+            fault = partner.fault(within=1100)
+            assert (Trip(fault.trip), Trip(fault.value)) == (Trip.PARTNER, trip)
+            struck.heal()
+            struck.be_silent(10)
+            bench.clear()
