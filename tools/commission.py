@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from jointbench.identification.commission import CommissionedJoint
 
 ROBOTS = ("cobot6",)
-BROUGHT_UP = ("cobot6", "rehab_arm", "nursing_arm", "dynamixel6")
+BROUGHT_UP = ("cobot6", "rehab_arm", "nursing_arm")
 RATIOS = (81.0, 101.0, 121.0, 161.0)
 """Of strain-wave gears of this size; the robot's file says 101 of all joints."""
 FRICTION = (0.7, 1.3)
@@ -291,8 +291,6 @@ def write_bench(robot: str, seed: int, out: Path) -> Path:
     rng = np.random.default_rng(seed)
     bench = tomllib.loads((BENCHES / f"{robot}.toml").read_text(encoding="utf-8"))
     plant = tomllib.loads((BENCHES / bench["plant"]).read_text(encoding="utf-8"))
-    if bench["robot"].endswith(".toml"):
-        bench["robot"] = str(BENCHES / bench["robot"])
     plant["steps_per_tick"] = max(
         3, plant["steps_per_tick"]
     )  # a small ratio reflects less of the rotor, which friction then stops the sooner

@@ -84,7 +84,8 @@ class Bridge:
         self._robot, self._model = load_robot(file.robot), model
         if model is not None:
             check_same_robot(model, self._robot)
-        self.states = self.stops = 0
+        self.states: int = 0
+        self.stops: int = 0
         self._state_before: dict[str, str] = {}
         self._motion_before: tuple[float, Array] | None = None
         self._context = context = foxglove.Context()  # its channels close when it is gone
