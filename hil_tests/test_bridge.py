@@ -222,10 +222,11 @@ def test_a_model_of_another_robot_is_refused(live: Path) -> None:
         Bridge(live, other, port=0)
 
 
-def test_a_port_that_is_taken_is_named(bridge: Bridge, live: Path) -> None:
+def test_a_port_that_cannot_be_had_is_named(bridge: Bridge, live: Path) -> None:
     taken = int(bridge.url.rsplit(":", 1)[1])
-    with pytest.raises(FeedError, match=f"port {taken} of 127.0.0.1 cannot be served .*--port"):
-        Bridge(live, port=taken)
+    for port in (taken, 99999, -1):
+        with pytest.raises(FeedError, match=f"port {port} of 127.0.0.1 cannot be served .*--port"):
+            Bridge(live, port=port)
 
 
 @pytest.mark.slow  # so is the verb

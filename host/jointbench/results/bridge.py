@@ -102,7 +102,7 @@ class Bridge:
                 name=f"Jointbench, {file.name}", host=HOST, port=port, context=context,
                 capabilities=[Capability.Services], services=[stop], supported_encodings=["json"],
             )  # fmt: skip
-        except RuntimeError as error:
+        except (RuntimeError, OverflowError) as error:  # it is taken, or no port
             raise FeedError(
                 f"port {port} of {HOST} cannot be served ({error}); give another with --port, 0 for any free one"
             ) from error
