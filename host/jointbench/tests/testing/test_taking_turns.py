@@ -9,9 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.signal  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
-import jointbench.bench  # noqa: F401 # pyright: ignore[reportUnusedImport]
 from jointbench.bench import WallClock
 from jointbench.testing.roles import TakingTurns
 
